@@ -41,7 +41,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
-    patch.setattr(workers, "Processes", lambda number, *_: ThreadPoolExecutor(number))
+    patch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
     patch.setattr(workers, "start_template", lambda *_: None)
     patch.setattr(workers, "start_kernel", lambda *_: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
