@@ -101,14 +101,15 @@ def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
         cell = getattr(item, "cell", None)
         if cell is None:
             continue
+        names, later = names_of(cell.source), needed[item.path]
         if (
             is_demonstration(cell.source)
             and NOT_COMPARED in cell.metadata.get("tags", [])
-            and not names_of(cell.source).bound & needed[item.path]
+            and not names.bound & later
         ):
             found.append(item)
         else:
-            needed[item.path] |= names_of(cell.source).needed
+            needed[item.path] = later - names.bound | names.needed
     return found
 
 
