@@ -135,14 +135,14 @@ def check_once(lesson: Lesson) -> list[Result]:
 
 
 def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
-    """Yield a sentence for each exercise that has too few variants to be released."""
+    """Yield a sentence for each exercise that has too few variants for students."""
     for exercise in named or lesson.exercises:
         found = read_variants(lesson, exercise)
         right, wrong = len(found.right), len(found.wrong)
         if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
             yield (
-                f"{exercise.name} is a draft: {right} right and {wrong} wrong variants; before it "
-                f"is released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
+                f"{exercise.name} is a draft: {right} right and {wrong} wrong variants; write "
+                f"at least {FEWEST_RIGHT} and {FEWEST_WRONG} before students get it"
             )
 
 
