@@ -108,6 +108,13 @@ def differs(symptom: str, note: str = "", pair: tuple[Plain, Plain] | None = Non
     return Difference(inf, symptom, note=note, pair=pair)
 
 
+def differs_in(
+    trait: str, got: Any, expected: Any, pair: tuple[Plain, Plain] | None = None, note: str = ""
+) -> Difference:
+    """Return the difference of values with another shape, dtype or name than expected."""
+    return differs(f"has the {trait} {got}, expected {expected}", note, pair)
+
+
 def worst_inside(
     differences: Iterable[tuple[str, Difference]], got: Plain, expected: Plain
 ) -> Difference:

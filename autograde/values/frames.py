@@ -21,6 +21,7 @@ from autograde.values.base import (
     Record,
     Unrecordable,
     differs,
+    differs_in,
     numerals,
     unrecordable,
 )
@@ -136,18 +137,17 @@ def apart(got: Plain, expected: Record) -> Difference:
         return differences.other(got, expected)
     if expected.what == "Column":  # of other values than numbers
         if got.name != expected.name:
-            return differs(f"has the dtype {got.name}, expected {expected.name}")
+            return differs_in("dtype", got.name, expected.name)
         return dispatch.apart(got.parts["items"], expected.parts["items"])
     pair = (got, expected)
     if shape(got) != shape(expected):
-        said = f"has the shape {shape(got)}, expected {shape(expected)}"
-        return differs(said, pair=pair)
+        return differs_in("shape", shape(got), shape(expected), pair)
     if expected.what == "Index":
         return _labels_apart("labels", got, expected, pair)
     names = [each.parts.get("name") for each in pair]  # a DataFrame has none
     if dispatch.apart(*names).distance:
         one, two = map(brief, names)
-        return differs(f"has the name {one}, expected {two}", pair=pair)
+        return differs_in("name", one, two, pair)
     axes = ("columns", "index") if expected.what == "DataFrame" else ("index",)
     for axis in axes:
         mine, wanted = got.parts[axis], expected.parts[axis]
@@ -191,7 +191,7 @@ def _data_apart(got: Record, expected: Record) -> Difference:
     for column, one, two in zip(names, columns(got), columns(expected), strict=True):
         each = dispatch.apart(one, two)
         if type(one) is not type(two):
-            each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
+            each = differs_in("dtype", _dtype(one), _dtype(two))
         elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
             (place,) = numbers.first_difference(one, two)
             said = numerals(*(items(values)[place] for values in (one, two)))

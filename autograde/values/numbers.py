@@ -18,7 +18,7 @@ from autograde.values.base import (
     Difference,
     Table,
     Tables,
-    differs,
+    differs_in,
     dtype_of,
     in_one_format,
     numeral,
@@ -38,11 +38,10 @@ def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Differen
     one, two = as_array(got), as_array(expected)
     if one.shape != two.shape:
         same = comparable(one, two) and same_numbers(one, two)
-        said = f"has the shape {one.shape}, expected {two.shape}"
-        return differs(said, "The numbers are right." if same else "", (got, expected))
+        note = "The numbers are right." if same else ""
+        return differs_in("shape", one.shape, two.shape, (got, expected), note)
     if not same_type(got, expected):
-        said = f"has the dtype {dtype_of(got)}, expected {dtype_of(expected)}"
-        return differs(said, pair=(got, expected))
+        return differs_in("dtype", dtype_of(got), dtype_of(expected), (got, expected))
 
     def worded(got: Any, expected: Any) -> tuple[str, str, str]:
         return in_words(as_array(got), as_array(expected))
