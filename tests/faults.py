@@ -239,12 +239,12 @@ FAULTS = [
     Fault(
         "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
         "resident.read_all()", "pass",
-        "tests/test_wall.py -k sees_no_sign",
+        "tests/test_wall.py -k 'test_a_kernel and sign'",
     ),
     Fault(
         "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
         "steps += _refused(FADVISE[column], 0)", "pass",
-        "tests/test_wall.py -k sees_no_sign",
+        "tests/test_wall.py -k 'test_a_kernel and sign'",
     ),
     # pages
     Fault(
@@ -396,6 +396,11 @@ FAULTS = [
         "an update overwrites an answer", MERGE,
         "[mine] if note.id in there else [mine, note]", "[new]",
         "tests/test_merge.py",
+    ),
+    Fault(
+        "every worker loads every lesson", COORDINATOR,
+        "lesson = lesson_of.get(executor)", "lesson = None",
+        "tests/test_running.py -k stays_with_its_lesson",
     ),
     Fault(
         "a worker that dies takes its job along", "autograde/grading/workers.py",

@@ -20,12 +20,12 @@ from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
 from autograde.authoring.build import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.check import check_once, review
-from autograde.authoring.expected import practice_keys
+from autograde.authoring.expected import read_tolerances
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.course_config import course_config
-from autograde.grading.running.reference import load
+from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
@@ -69,6 +69,7 @@ def repaint(path: Path, old: str, new: str) -> None:
         (1.01, "It is: 0.0", "It is: 0.1", False),
     ],
 )
+@pytest.mark.usefixtures("run_before")
 def test_a_file_that_says_the_same_is_not_rewritten(
     mine: Lesson, times: float, old: str, new: str, kept: bool
 ) -> None:
@@ -131,6 +132,7 @@ def test_what_is_committed_is_up_to_date(
     assert building.out_of_date(lessons(committed)[name]) == []
 
 
+@pytest.mark.usefixtures("run_before")
 def test_check_notices_what_is_out_of_date(mine: Lesson) -> None:
     lesson = mine
     result = run(mine.root, "build", "--check")
@@ -236,14 +238,15 @@ def test_given_code_takes_the_place_of_the_stub() -> None:
 
 
 def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
-    reference = load(lesson)
+    reference, exercise = load(lesson), lesson.exercise("context_vectors")
     broken = reference.with_answer("def context_vectors(weights, values)\n    return 1\n")
     assert broken.answered is not None
     assert "context_vectors" not in broken.answered
     assert "context_vectors" in reference.names
+    measured = read_tolerances(lesson)[exercise.name]
     verdict = judge(
-        broken.record("context_vectors", PRACTICE_SEED),
-        practice_keys(lesson)["context_vectors"],
+        broken.record(exercise.name, PRACTICE_SEED),
+        right_key(reference, exercise, PRACTICE_SEED, measured),
     )
     assert verdict.points == 0
     assert "`context_vectors` is not defined yet" in verdict.note
@@ -274,6 +277,7 @@ def test_what_may_differ_from_machine_to_machine_is_not_compared(tmp_path: Path)
 
 def test_linter_refuses_variants(course: Path) -> None:
     lesson = lessons(course)[LESSON]
+    lesson = replace(lesson, exercises=(lesson.exercise("context_vectors"),))
     path = lesson.folder / "variants" / "context_vectors.md"
     text = path.read_text()
     assert list(lint.lint_variants(lesson)) == []

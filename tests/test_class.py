@@ -14,8 +14,10 @@ import nbformat
 import pytest
 from classes import NO_WALL, file_of, gradebook_of, make_course, put_file, scores
 from conftest import HERE, program, run
+from nbgrader.converters import Autograde
 
-from autograde.course import lessons
+from autograde.course import CourseError, lessons
+from autograde.course_config import convert, course_config
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import read_note
 from autograde.grading.sanitise import sanitise_outputs
@@ -217,11 +219,12 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
 def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) -> None:
     root = tmp_path / "course"
     shutil.copytree(graded, root)
-    command = ("nbgrader", "autograde", LESSON, "--force", "--student", "perfect_2", *UNWALLED)
-    with one_run(root):
-        result = program(*command, cwd=root)
-    assert result.returncode == 1
-    assert "is being graded already" in result.stderr
+    config = course_config(root)
+    config.CourseDirectory.update(assignment_id=LESSON, student_id="perfect_2")
+    config.Autograde.force = True
+    config.Run.wall = not missing()
+    with one_run(root), pytest.raises(CourseError, match="is being graded already"):
+        convert(Autograde, config)
     assert scores(root, LESSON) == scores(graded, LESSON)
 
 

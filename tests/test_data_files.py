@@ -13,6 +13,7 @@ from nightly import few
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import CONFIG
+from autograde.data_files import misplaced
 
 NAME = "07_my_lesson"
 
@@ -37,7 +38,7 @@ IGNORED: dict[str, str] = {
 }
 
 
-@pytest.fixture(params=IGNORED)
+@pytest.fixture(params=few(IGNORED, "nothing is ignored"))
 def furnished(mine: Lesson, request: pytest.FixtureRequest) -> Lesson:
     """The new lesson with files beside it, in a course that ignores this or that."""
     for name in STAY:
@@ -52,7 +53,7 @@ def furnished(mine: Lesson, request: pytest.FixtureRequest) -> Lesson:
     config = mine.root / CONFIG
     text = config.read_text()
     assert "CourseDirectory.ignore" not in text
-    config.write_text(text + IGNORED[request.param])
+    config.write_text(text + request.param)
     return mine
 
 
@@ -134,19 +135,32 @@ MISPLACED = {
 }
 
 
-@pytest.mark.parametrize("name", MISPLACED)
-def test_a_file_that_would_give_answers_away_is_refused_by_name(mine: Lesson, name: str) -> None:
+def misplace(lesson: Lesson, name: str) -> str:
+    """Put one of these files beside a lesson; return how it is refused."""
     content, words = MISPLACED[name]
-    path = mine.folder / name
+    path = lesson.folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
+    return f"{path} {words}"
+
+
+@pytest.mark.parametrize("name", MISPLACED)
+def test_a_file_that_would_give_answers_away_is_refused_by_name(mine: Lesson, name: str) -> None:
+    assert [*misplaced(mine)] == []
+    said = misplace(mine, name)
+    (refused,) = misplaced(mine)
+    assert refused.startswith(said)
+
+
+def test_every_command_refuses_files_that_would_give_answers_away(mine: Lesson) -> None:
+    said = [misplace(mine, name) for name in MISPLACED]
     for command in ("build", "check"):
         result = run(mine.root, command, NAME)
         assert result.exit_code == 1
-        assert f"{path} {words}" in result.output
+        assert [each for each in said if each not in result.output] == []
     done = program("nbgrader", "generate_assignment", "--force", NAME, cwd=mine.root)
     assert done.returncode == 1
-    assert words in done.stderr
+    assert [each for each in said if each not in done.stderr] == []
     assert not (mine.root / "notebooks" / NAME).exists()
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from classes import grade, gradebook_of
+from classes import gradebook_of
 from conftest import program, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
@@ -196,18 +196,3 @@ def what_counts(root: Path) -> float:
     with gradebook_of(root) as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         return float(bob.score - (bob.late_submission_penalty or 0))
-
-
-def test_a_penalty_follows_a_score_given_by_hand(own_class: Lesson) -> None:
-    root = own_class.root
-    with (root / "nbgrader_config.py").open("a") as file:
-        file.write('c.LatePolicy.penalty_method = "zero"\n')
-    assert grade(root, "--student", "bob").returncode == 0
-    assert what_counts(root) == 0
-    with gradebook_of(root) as gradebook:
-        row = gradebook.find_grade("test_causal_mask", "causal_mask", LESSON, "bob")
-        row.manual_score = row.auto_score + 1
-        gradebook.db.commit()
-    assert what_counts(root) == 1
-    assert grade(root, "--student", "bob").returncode == 0
-    assert what_counts(root) == 0

@@ -26,6 +26,7 @@ from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.sandbox.wall import missing
 from autograde.versions import Version, notebook, versions
 
 HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
@@ -137,9 +138,9 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
 def run_on(
     version: Version, answers: dict[str, str], look: FirstLook, seed: int = 7
 ) -> tuple[Record, Ran]:
-    """A notebook with these answers, run without a wall on this seed."""
+    """A notebook with these answers, run on this seed; behind a wall where there is one."""
     record = restore(Record(fill(version.lesson, answers)), notebook(version))
-    record, job = job_of(record, version.lesson, notebook(version), {}, wall=False)
+    record, job = job_of(record, version.lesson, notebook(version), {}, wall=not missing())
     ran = run_job(replace(job, seed=seed), look)
     return put_outputs(record, ran), ran
 

@@ -61,7 +61,7 @@ PRIES = f"""{RIGHT}
 import os
 home = {str(HERE)!r}
 print("reads the course" if os.path.exists(os.path.join(home, "source")) else "sees no course")"""
-ANSWERS = {"ada": RIGHT, "bob": VISIBLE, "eve": PRIES}
+ANSWERS = {"ada": PRIES, "bob": VISIBLE}
 
 
 def nbgrader(root: Path, *command: str) -> CompletedProcess[str]:
@@ -80,8 +80,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nbformat.write(assignment(), source / f"{HW}.ipynb")
     (source / "numbers.csv").write_text("3,1,4\n")
     nbgrader(root, "generate_assignment", HW)
+    hand_in(lesson, "ada")
     for student, answer in ANSWERS.items():
-        hand_in(lesson, student)
         nb = nbformat.read(root / "notebooks" / HW / f"{HW}.ipynb", as_version=4)
         nb.cells[1].source = answer
         nb.metadata[NOTE] = {"verdicts": 7}  # nobody's but the grader's to write
@@ -111,7 +111,7 @@ def test_students_get_neither_solution_nor_hidden_tests_and_the_files_beside_it(
 
 
 def test_nbgrader_scores_it_by_its_asserts_the_hidden_ones_too(course: Path) -> None:
-    assert scores(course, HW) == {"ada": 2, "bob": 0, "eve": 2}
+    assert scores(course, HW) == {"ada": 2, "bob": 0}
     assert NOTE not in read(course, "autograded", "bob").metadata
 
 
@@ -124,7 +124,7 @@ def test_its_page_is_nbgraders_own(course: Path) -> None:
 
 @pytest.mark.skipif(missing() != "", reason=missing())
 def test_its_code_runs_behind_the_wall(course: Path) -> None:
-    assert "sees no course" in str(read(course, "autograded", "eve"))
+    assert "sees no course" in str(read(course, "autograded", "ada"))
 
 
 def test_solution_is_generated_and_run(course: Path) -> None:
@@ -144,17 +144,17 @@ def test_formgraders_buttons_do_the_same(course: Path) -> None:
         assert done["success"], done["log"]
         done = api.generate_feedback(HW, "bob")
         assert done["success"], done["log"]
-    assert scores(course, HW) == {"ada": 2, "bob": 0, "eve": 2}
+    assert scores(course, HW) == {"ada": 2, "bob": 0}
     assert "hw1 (Score: 0.0 / 2.0)" in (course / "feedback/bob" / HW / "hw1.html").read_text()
 
 
 def test_grade_grades_the_lessons_and_names_what_it_leaves_to_nbgrader(course: Path) -> None:
     result = run(course, "grade", "--workers", "1", *NO_WALL)
     assert result.exit_code == 0, result.output
-    assert f"{LESSON}: 3 graded" in result.output
+    assert f"{LESSON}: 1 graded" in result.output
     assert "hw1: a plain assignment, left to nbgrader: nbgrader autograde hw1" in result.output
     assert "no lesson of this course" not in result.output
-    assert scores(course, HW) == {"ada": 2, "bob": 0, "eve": 2}
+    assert scores(course, HW) == {"ada": 2, "bob": 0}
 
 
 @pytest.mark.parametrize("command", ["grade", "build", "report", "collect", "mark"])
@@ -173,7 +173,7 @@ def test_reports_and_exports_do_not_stumble_over_it(course: Path) -> None:
         result = run(course, "export", "--format", kind, "--to", f"{kind}.csv")
         assert result.exit_code == 0, result.output
     rows = (course / "csv.csv").read_text().splitlines()
-    assert sorted(row.split(",")[0].strip('"') for row in rows[1:]) == [LESSON] * 3 + [HW] * 3
+    assert sorted(row.split(",")[0].strip('"') for row in rows[1:]) == [LESSON, LESSON, HW, HW]
     result = run(course, "export", HW, "--format", "canvas", "--to", "hw1.csv")
     assert result.exit_code == 0, result.output
 

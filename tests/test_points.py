@@ -1,6 +1,7 @@
 """Points belong to the teacher: changed in the curriculum, built, graded, done."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,17 +26,24 @@ STUDENTS = ("right", "half")
 FAST = {f"{building.__name__}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData")}
 
 
-@pytest.fixture
-def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
+@pytest.fixture(scope="module")
+def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     """Lesson 02, graded: one student has all of it, the other a part of `apply_mask`."""
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    made = classes.make_course(tmp_path / "course", ("right",))
+    made = classes.make_course(tmp_path_factory.mktemp("points") / "course", ("right",))
     answers = classes.reference_answers(made)
     wrong = wrong_answer(made, "apply_mask", "float32_returned").code
     classes.put_file(made, "half", classes.fill(made, {**answers, "apply_mask": wrong}))
-    monkeypatch.chdir(made.root)
     graded(made)
     return made
+
+
+@pytest.fixture
+def lesson(graded_once: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
+    """A copy of it to change."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    root = shutil.copytree(graded_once.root, tmp_path / "course")
+    monkeypatch.chdir(root)
+    return lessons(root)[LESSON]
 
 
 def graded(lesson: Lesson) -> str:
@@ -98,7 +106,7 @@ def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> Non
     assert ran_files(lesson) == ran
     assert read_class(lesson).lesson.points == 16
     assert not any(each.earlier for each in read_class(lesson).submissions)
-    assert "nothing has changed" in graded(lesson)
+    assert "2 unchanged" in graded(lesson)
 
 
 def score_of(lesson: Lesson, student: str, cell: str) -> float:

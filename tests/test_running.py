@@ -367,6 +367,28 @@ def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
     assert quick.done["run"] == 0
 
 
+def what_counts(root: Path, student: str) -> float:
+    with gradebook_of(root) as book:
+        found = book.find_submission(LESSON, student)
+        return float(found.score - (found.late_submission_penalty or 0))
+
+
+def test_a_penalty_follows_a_score_given_by_hand(course: Path, quick: Quick) -> None:
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write('\nc.LatePolicy.penalty_method = "zero"\n')
+    handed_in_at(course)
+    due(course)
+    quick(course)
+    assert what_counts(course, "perfect") == 0
+    with gradebook_of(course) as book:
+        row = book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect")
+        row.manual_score = row.auto_score + 1
+        book.db.commit()
+    assert what_counts(course, "perfect") == 1
+    quick(course)
+    assert what_counts(course, "perfect") == 0
+
+
 def test_a_copy_of_the_gradebook_is_kept_before_each_run(course: Path, quick: Quick) -> None:
     other_score(course)
     before = contents(course)

@@ -3,6 +3,8 @@
 A row is an answer of lesson 05's `peeks`. Adding one is adding a row.
 """
 
+from functools import cache
+
 import pytest
 from conftest import HERE
 
@@ -10,6 +12,7 @@ from autograde.authoring.expected import read_tolerances
 from autograde.course import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.key import Key
 
 LESSON, EXERCISE = "05_causal_attention", "peeks"
 MOST = 0.2
@@ -87,12 +90,16 @@ ANSWERS = {
 }
 
 
-def verdict(code: str, seed: int) -> Verdict:
+@cache
+def key_on(seed: int) -> Key:
     lesson = lessons(HERE)[LESSON]
-    reference = load(lesson)
     measured = read_tolerances(lesson)[EXERCISE]
-    key = right_key(reference, lesson.exercise(EXERCISE), seed, measured)
-    return judge(reference.with_answer(code).record(EXERCISE, seed), key)
+    return right_key(load(lesson), lesson.exercise(EXERCISE), seed, measured)
+
+
+def verdict(code: str, seed: int) -> Verdict:
+    answered = load(lessons(HERE)[LESSON]).with_answer(code)
+    return judge(answered.record(EXERCISE, seed), key_on(seed))
 
 
 @pytest.mark.parametrize("name", ANSWERS)

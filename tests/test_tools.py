@@ -16,11 +16,14 @@ import yaml
 from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde, GenerateAssignment
+from traitlets.config import Config
 
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import main
 from autograde.course import Lesson, grade_id, lessons
+from autograde.course_config import convert
 from autograde.course_package import NEEDED
 from autograde.grading.limits import LIMITS
 from autograde.workspace.lab import SETTINGS
@@ -99,32 +102,31 @@ def shortened(notebook: Path, folder: Path) -> Path:
     return folder / notebook.name
 
 
-def test_validate_tells_untouched_from_right(lesson: Lesson, tmp_path: Path) -> None:
-    released = shortened(lesson.released_notebook, tmp_path / "released")
-    untouched = program("nbgrader", "validate", str(released), cwd=HERE)
-    assert "VALIDATION FAILED ON 1 CELL(S)" in untouched.stdout
-    assert untouched.stdout.count("not written yet") == len(lesson.exercises)
-    solution = shortened(lesson.solution_notebook, tmp_path / "solution")
-    right = program("nbgrader", "validate", str(solution), cwd=HERE)
-    assert "Success! Your notebook passes all the tests." in right.stdout
+def test_validate_tells_untouched_from_right(new_lesson: Lesson, tmp_path: Path) -> None:
+    untouched = shortened(new_lesson.released_notebook, tmp_path / "released")
+    solution = shortened(new_lesson.solution_notebook, tmp_path / "solution")
+    said = program("nbgrader", "validate", str(untouched), str(solution), cwd=new_lesson.root)
+    of_untouched, right, rest = said.stdout.partition("Success! Your notebook passes all the tests")
+    assert "VALIDATION FAILED ON 1 CELL(S)" in of_untouched
+    assert of_untouched.count("not written yet") == len(new_lesson.exercises)
+    assert right
+    assert rest.strip(" .\n") == ""
 
 
-def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path: Path) -> None:
-    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
-    source = tmp_path / "source" / lesson.name
+def test_stock_nbgrader_gives_a_right_notebook_nothing(new_lesson: Lesson, tmp_path: Path) -> None:
+    source = tmp_path / "source" / new_lesson.name
     source.mkdir(parents=True)
-    nbformat.write(source_notebook(lesson), source / f"{lesson.notebook}.ipynb")
-    result = program("nbgrader", "generate_assignment", lesson.name, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    shortened(lesson.solution_notebook, tmp_path / "submitted" / "alice" / lesson.name)
-    result = program("nbgrader", "autograde", lesson.name, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    nbformat.write(source_notebook(new_lesson), source / f"{new_lesson.notebook}.ipynb")
+    shortened(new_lesson.solution_notebook, tmp_path / "submitted" / "alice" / new_lesson.name)
+    stock = Config(CourseDirectory={"root": str(tmp_path), "assignment_id": new_lesson.name})
+    convert(GenerateAssignment, stock)
+    convert(Autograde, stock)
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
-        submission = gradebook.find_submission(lesson.name, "alice")
-        assert submission.max_score == lesson.points
+        submission = gradebook.find_submission(new_lesson.name, "alice")
+        assert submission.max_score == new_lesson.points
         assert submission.score == 0
         (notebook,) = submission.notebooks
-        assert [grade.auto_score for grade in notebook.grades] == [0] * len(lesson.exercises)
+        assert [grade.auto_score for grade in notebook.grades] == [0] * len(new_lesson.exercises)
 
 
 ANSWERED = ("causal_mask", "apply_mask")

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.checks import Reading, Unreadable, check, claim
-from autograde.values.base import Plain
-from autograde.values.numbers import dtype_of
+from autograde.values.base import Plain, dtype_of
 
 MOST_TRIED = 200
 """The most inputs of a module that are compared with each other."""

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks import Reading, Unreadable, check, share_of
-from autograde.values.base import Plain, Unrecordable
-from autograde.values.numbers import dtype_of
+from autograde.values.base import Plain, Unrecordable, dtype_of
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks import Reading, Unreadable, check
-from autograde.values.base import Plain
-from autograde.values.numbers import dtype_of
+from autograde.values.base import Plain, dtype_of
 
 SURE = 1 - 1e-9
 VARIANCE = 0.25

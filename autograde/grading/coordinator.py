@@ -18,7 +18,6 @@ from nbgrader.api import Gradebook, Student
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets import TraitError
 from traitlets.config import Config
@@ -338,17 +337,6 @@ def next_for(executor: Executor, todo: Todo, lesson_of: dict[Executor, Lesson]) 
     if not todo[lesson]:
         del todo[lesson]
     return place
-
-
-def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
-    """Return whether the page of each submission shows what the gradebook of the course holds."""
-    course = CourseDirectory(config=config)
-    usual = make_url(course.db_url).database == str(lesson.root / "gradebook.db")
-    entries = {student: read_entry(Place(student, lesson)) for student in known}
-    return usual and all(
-        entry is None or entry.page == _page_digest(entry.graded, known[student])
-        for student, entry in entries.items()
-    )
 
 
 def _digest(facts: Any) -> str:

@@ -115,7 +115,7 @@ def _failure_text(failure: Failure) -> list[str]:
 
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
-    named = [*failure.inputs.items()]
+    named = [(each.name, each.table) for each in failure.inputs]
     if failure.got is not None and failure.expected is not None:
         named += [("came back", failure.got), ("expected", failure.expected)]
     return [(name, table) for name, table in named if table.rows]

@@ -14,8 +14,8 @@ from math import isfinite, prod
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
-from autograde.values.base import Plain, inside
-from autograde.values.dispatch import apart, cast_like, float_types, says_much
+from autograde.values.base import Plain, float_types, inside
+from autograde.values.dispatch import apart, cast_like, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""

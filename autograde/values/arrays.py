@@ -15,7 +15,6 @@ from autograde.values.base import (
     BadData,
     Difference,
     Plain,
-    Tables,
     Unrecordable,
 )
 
@@ -64,25 +63,13 @@ def describe(value: numbers.Array) -> str:
     return f"a NumPy array of shape {value.shape}"
 
 
-def side_by_side(got: Plain, expected: numbers.Array, where: str) -> Tables:
-    """Return two arrays as tables."""
-    if not isinstance(got, np.ndarray):
-        return None, None
-    return numbers.side_by_side(got, expected, where)
-
-
-in_full = numbers.in_full
+side_by_side, in_full = numbers.side_by_side, numbers.in_full
 
 
 def cast(value: Plain, like: numbers.Array) -> Plain:
     """Return an array with the dtype of another."""
     both = isinstance(value, np.ndarray) and value.dtype.kind == like.dtype.kind == "f"
     return value.astype(like.dtype) if both else value
-
-
-def float_types(value: numbers.Array) -> set[str]:
-    """Return the name of an array's dtype, if it is one of floats."""
-    return {str(value.dtype)} if value.dtype.kind == "f" else set()
 
 
 def says_much(value: numbers.Array) -> bool:

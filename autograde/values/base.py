@@ -139,6 +139,18 @@ def inside(value: Plain) -> Iterator[Plain]:
             yield from value.parts.values()
 
 
+def dtype_of(value: Any) -> str:
+    """Return the name of the dtype of an array or a tensor."""
+    return str(value.dtype).removeprefix("torch.")
+
+
+def float_types(value: Plain) -> set[str]:
+    """Return the names of the floating-point types of tensors and arrays in plain data."""
+    if hasattr(value, "dtype"):
+        return {dtype_of(value)} if "float" in dtype_of(value) else set()
+    return set[str]().union(*map(float_types, inside(value)))
+
+
 def unrecordable(value: Plain) -> str:
     """Return what in plain data could not be recorded, in words, or ""."""
     match value:

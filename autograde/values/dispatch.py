@@ -32,7 +32,6 @@ class Values(Protocol):
     def in_full(self, value: Plain) -> Table | None: ...
     def says_much(self, value: Plain) -> bool: ...
     def cast(self, value: Plain, like: Plain) -> Plain: ...
-    def float_types(self, value: Plain) -> set[str]: ...
 
 
 def module_of(value: Any) -> Values:
@@ -96,8 +95,3 @@ def says_much(value: Plain) -> bool:
 def cast_like(value: Plain, like: Plain) -> Plain:
     """Return plain data in the precision of others: what was computed in double, in single."""
     return module_of(like).cast(value, like)
-
-
-def float_types(value: Plain) -> set[str]:
-    """Return the names of the floating-point types of tensors and arrays in plain data."""
-    return module_of(value).float_types(value)

@@ -222,7 +222,7 @@ def describe(value: Record) -> str:
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
 
 
-cast, float_types, says_much = python.cast, python.float_types, python.says_much
+cast, says_much = python.cast, python.says_much
 side_by_side, in_full = frame_tables.side_by_side, frame_tables.in_full
 
 

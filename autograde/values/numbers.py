@@ -19,6 +19,7 @@ from autograde.values.base import (
     Table,
     Tables,
     differs_in,
+    dtype_of,
     in_one_format,
     numeral,
     numerals,
@@ -47,11 +48,6 @@ def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Differen
 
     far = distance(one, two)
     return Difference(far, pair=(got, expected), worded=worded) if far else SAME
-
-
-def dtype_of(value: Any) -> str:
-    """Return the name of the dtype of an array or a tensor."""
-    return str(value.dtype).removeprefix("torch.")
 
 
 def same_type(got: Any, expected: Any) -> bool:

@@ -186,11 +186,6 @@ def cast(value: Plain, like: Plain) -> Plain:
     return value
 
 
-def float_types(value: Plain) -> set[str]:
-    """Return the names of the floating-point types of tensors and arrays in containers."""
-    return set[str]().union(*map(dispatch.float_types, inside(value)))
-
-
 def says_much(value: Plain) -> bool:
     """Return whether plain data are so specific that two equal ones share a cause."""
     match value:

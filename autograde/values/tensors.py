@@ -88,10 +88,8 @@ def describe(value: Plain) -> str:
     return f"a tensor of shape {tuple(value.shape)}"
 
 
-def side_by_side(got: Plain, expected: Tensor, where: str) -> Tables:
+def side_by_side(got: Tensor, expected: Tensor, where: str) -> Tables:
     """Return two tensors as tables."""
-    if not isinstance(got, Tensor):
-        return None, None
     return numbers.side_by_side(_array(got), _array(expected), where)
 
 
@@ -103,11 +101,6 @@ def in_full(value: Tensor) -> Table | None:
 def cast(value: Plain, like: Tensor) -> Plain:
     """Return a tensor with the dtype of another."""
     return value.to(like.dtype) if isinstance(value, Tensor) else value
-
-
-def float_types(value: Tensor) -> set[str]:
-    """Return the name of a tensor's dtype, if it is one of floats."""
-    return {numbers.dtype_of(value)} if value.is_floating_point() else set()
 
 
 def says_much(value: Tensor) -> bool:
