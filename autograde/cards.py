@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from autograde.files import write_whole
-from autograde.progress import DAMAGED, NOTES, STATE, Standing, of_course
+from autograde.progress import NOTES, Standing, keep_text, kept_text, of_course
 from autograde.values.text import inline
 
 CARD_FILE = "card.toml"
-OWN = "My own line"
+OWN, OWN_LINE = "My own line", "notes"
+"""The line's name on a card, and the kind of text as which it is kept."""
 
 PAGE = """\
 <!doctype html>
@@ -90,11 +91,7 @@ def _question(found: Mapping[str, Any]) -> Question:
 
 def keep_line(lesson: Path, line: str) -> None:
     """Keep a student's own line on a lesson, in place of the one before."""
-    write_whole(_line_file(lesson), line.encode("utf-8", "replace"))
-
-
-def _line_file(lesson: Path) -> Path:
-    return lesson.parent / STATE / "notes" / f"{lesson.name}.txt"
+    keep_text(lesson, OWN_LINE, line)
 
 
 def write_notes(working: Path) -> None:
@@ -114,10 +111,7 @@ def _section(working: Path, lesson: Standing) -> str:
         return ""
     if card is None or [*lesson.worth][-1:] != lesson.solved[-1:]:
         return ""
-    try:
-        own = _line_file(folder).read_text(encoding="utf-8").strip()
-    except DAMAGED:
-        own = ""
+    own = kept_text(folder, OWN_LINE).strip()
     return f"<section><h2>{inline(lesson.title)}</h2>{as_html(card, own)}</section>"
 
 

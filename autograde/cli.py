@@ -106,14 +106,10 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
             stale += building.out_of_date(lesson)
         else:
             changes = building.build(lesson)
-            print(f"{lesson.name}: built")
-            for draft in drafts(lesson):
-                print(f"{lesson.name}: {draft}")
-            for change in changes:
-                print(f"{lesson.name}: {change}")
-    for change in stale:
-        print(change)
+            for said in ("built", *drafts(lesson), *changes):
+                print(f"{lesson.name}: {said}")
     if stale:
+        print("\n".join(stale))
         raise click.ClickException("out of date; run: autograde build")
 
 
@@ -236,7 +232,7 @@ def grade(
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
     if how.wall and not scheduler:
         require_wall(root)
-    sys.exit(terminal.grade_and_show(found, how, whole=student is None))
+    sys.exit(terminal.grade_and_show(found, how))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -282,12 +278,9 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
     sys.exit(1 if failed or not written else 0)
 
 
-FORMATS = ["csv", "canvas", "moodle"]
-
-
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--format", "form", required=True, type=click.Choice(FORMATS))
+@click.option("--format", "form", required=True, type=click.Choice(["csv", "canvas", "moodle"]))
 @click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
 def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
     """Export grades for another system."""

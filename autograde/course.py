@@ -168,7 +168,7 @@ def lessons(root: Path) -> dict[str, Lesson]:
     Raises:
         CourseError: the curriculum cannot be read.
     """
-    package, entries = read_course(root).package, _curriculum(root).get("lesson", [])
+    package, entries = read_course(root).package, read_toml(root / CURRICULUM).get("lesson", [])
     try:
         return {entry["name"]: _lesson(root, package, entry) for entry in entries}
     except KeyError as error:
@@ -184,7 +184,7 @@ def read_course(root: Path) -> Course:
         CourseError: the curriculum cannot be read, or the package is no name of one.
     """
     try:
-        course = Course(**_curriculum(root).get("course", {}))
+        course = Course(**read_toml(root / CURRICULUM).get("course", {}))
         if course.package and not course.package.isidentifier():
             raise TypeError(f"package = {course.package!r} names no Python package")
     except (AttributeError, TypeError) as error:
@@ -192,11 +192,16 @@ def read_course(root: Path) -> Course:
     return course
 
 
-def _curriculum(root: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file of the course holds.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
     try:
-        return tomllib.loads((root / CURRICULUM).read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
 
 
 def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
@@ -214,17 +219,13 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
         raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(said)}")
     return Lesson(
         root=root,
-        name=entry["name"],
-        notebook=entry["notebook"],
-        title=entry["title"],
-        about=entry["about"],
-        minutes=entry["minutes"],
+        package=package,
+        **{name: entry[name] for name in ("name", "notebook", "title", "about", "minutes")},
         exercises=tuple(
             Exercise(name, float(value), tuple(needs.get(name, ())))
             for name, value in points.items()
         ),
         written=tuple(Written(name, float(value)) for name, value in written.items()),
-        package=package,
     )
 
 
@@ -263,10 +264,9 @@ def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[E
         CourseError: there is nothing of a name.
     """
     of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
-    exercises = [name for name in names if name in of]
     whole = tuple(name for name in names if name not in of)
     found: dict[Lesson, tuple[Exercise, ...]] = {}
-    for name in exercises:
+    for name in filter(of.__contains__, names):
         found[of[name]] = (*found.get(of[name], ()), of[name].exercise(name))
     for lesson in choose(root, whole) if whole or not names else ():
         found[lesson] = ()
@@ -291,10 +291,7 @@ def due_dates(folder: Path) -> dict[str, date]:
         CourseError: the file cannot be read.
     """
     path = folder / DUE
-    try:
-        dates = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from error
+    dates = read_toml(path) if path.is_file() else {}
     for lesson, when in dates.items():
         if not isinstance(when, date):
             raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")

@@ -135,23 +135,30 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
     tried = {exercise: each for exercise, each in found.items() if each}
     points = {exercise: each.points for exercise, each in tried.items()}
     last = max((each.when for each in tried.values()), default=0)
-    return Standing(folder.name, points=points, tried=last, packed=_packed(folder), **entry)
-
-
-def _packed_file(lesson: Path) -> Path:
-    return lesson.parent / STATE / "packed" / f"{lesson.name}.txt"
+    packed = kept_text(folder, "packed")
+    return Standing(folder.name, points=points, tried=last, packed=packed, **entry)
 
 
 def note_packed(lesson: Path) -> None:
     """Note that a lesson was packed or submitted just now."""
-    write_whole(_packed_file(lesson), f"{datetime.now():%Y-%m-%d %H:%M}".encode())
+    keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
 
 
-def _packed(lesson: Path) -> str:
+def keep_text(lesson: Path, kind: str, text: str) -> None:
+    """Keep a text of this kind on a lesson, in place of the one before."""
+    write_whole(_text_file(lesson, kind), text.encode("utf-8", "replace"))
+
+
+def kept_text(lesson: Path, kind: str) -> str:
+    """Return the text of this kind that is kept on a lesson; "" if there is none."""
     try:
-        return _packed_file(lesson).read_text(encoding="utf-8")
+        return _text_file(lesson, kind).read_text(encoding="utf-8")
     except DAMAGED:
         return ""
+
+
+def _text_file(lesson: Path, kind: str) -> Path:
+    return lesson.parent / STATE / kind / f"{lesson.name}.txt"
 
 
 def _record_file(lesson: Path, exercise: str) -> Path:

@@ -13,15 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from autograde.course import Lesson, plain_assignments
 from autograde.course import lessons as lessons_of
 from autograde.grading.batch import How, grade_class
-from autograde.grading.state import (
-    INPUTS,
-    OUTPUTS,
-    again,
-    course_secret,
-    fingerprint,
-    keep_settled,
-    settled,
-)
+from autograde.grading.state import again
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
 from autograde.values.text import await_marking
 from autograde.words import named, printable
@@ -30,35 +22,20 @@ INTERRUPTED = 130
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
 
 
-def grade_and_show(found: list[Place], how: How, *, whole: bool) -> int:
-    """Grade, show the progress, and return the exit code.
-
-    Args:
-        whole: these are all submissions of their lessons.
-    """
-    root, lessons = found[0][1].root, list(dict.fromkeys(lesson for _, lesson in found))
-    names = [lesson.name for lesson in lessons]
-    course_secret(root)  # one of the inputs; made now if this is the first run
-    before = fingerprint(root, names, INPUTS)
-    asked: list[object] = [names, how.wall]
-    whole = whole and not how.regrade
-    if whole and (said := settled(root, asked, [before, fingerprint(root, names, OUTPUTS)])):
-        print(f"nothing has changed since the last run\n{said}")
-        return 0
+def grade_and_show(found: list[Place], how: How) -> int:
+    """Grade, show the progress, and return the exit code."""
+    root, lessons = found[0].lesson.root, list(dict.fromkeys(place.lesson for place in found))
     for line in [] if how.regrade else again(found):
         print(line)
     done, stopped = _run(found, how)
-    said, up_to_date = _summary(lessons, done)
+    said = _summary(lessons, done)
     said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
     said += f"feedback:  {root / 'feedback'}"
     print(said)
     if stopped:
         print(f"stopped: {len(done)} of {len(found)} are done. Run autograde grade again to go on.")
         return INTERRUPTED
-    failed = any(each.outcome == FAILED for each in done)
-    if whole and up_to_date and not failed:
-        keep_settled(root, asked, [before, up_to_date], said)
-    return 1 if failed else 0
+    return 1 if any(each.outcome == FAILED for each in done) else 0
 
 
 def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
@@ -100,13 +77,9 @@ def _counts(done: list[Done], lesson: Lesson) -> Iterator[str]:
             yield f"{len(students)} {outcome}{names}"
 
 
-def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
-    """Return one line for each lesson, and a fingerprint of the outputs or "".
-
-    There is a fingerprint only if the outputs show what the gradebook holds.
-    """
+def _summary(lessons: list[Lesson], done: list[Done]) -> str:
+    """Return one line for each lesson, and one for each name of another assignment."""
     from autograde.course_config import course_config
-    from autograde.grading.coordinator import shown
     from autograde.grading.gradebook import (
         as_recorded,
         due_date,
@@ -115,10 +88,8 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
         open_gradebook,
     )
 
-    root, said, all_shown = lessons[0].root, "", True
-    outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
-    config = course_config(root)
-    with open_gradebook(config) as gradebook:
+    root, said = lessons[0].root, ""
+    with open_gradebook(course_config(root)) as gradebook:
         for lesson in lessons:
             facts = [*_counts(done, lesson)]
             marks = marks_of_class(gradebook, lesson)
@@ -138,14 +109,13 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
             said += f"{lesson.name}: {', '.join(facts)}\n"
             if odd := odd_due_date(due_date(gradebook, lesson.name)):
                 said += f"{lesson.name}: {odd}\n"
-            all_shown = all_shown and shown(config, lesson, marks)
     there = {path.name for path in (root / "submitted").glob("*/[!.]*") if path.is_dir()}
     plain = [name for name in plain_assignments(root) if name in there]
     for name in plain:
         said += f"{name}: a plain assignment, left to nbgrader: nbgrader autograde {name}\n"
     if unknown := sorted(there - lessons_of(root).keys() - {*plain}):
         said += f"no lesson of this course, so not graded: {printable(', '.join(unknown))}\n"
-    return said, outputs if all_shown else ""
+    return said
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from autograde.course import (
 )
 from autograde.files import write_folder
 from autograde.grader import digest_of
+from autograde.values.text import digest
 from autograde.words import named
 
 if TYPE_CHECKING:  # slow to import
@@ -125,12 +126,9 @@ def _read(lesson: Lesson, home: Path, *, kept: bool = False) -> Version:
         "ways": home / WAYS_FILE,
     }
     files = {name: _content(path) for name, path in places.items()}
-    facts = {**asdict(lesson), "root": ""}
-    digest = sha256(json.dumps(facts, sort_keys=True).encode())
-    digest.update(digest_of(lesson.package).encode())
-    for content in files.values():
-        digest.update(sha256(content).digest())
-    return Version(lesson, digest.hexdigest(), kept=kept, **files)
+    facts = {**asdict(lesson), "root": "", "package": digest_of(lesson.package)}
+    facts |= {name: sha256(content).hexdigest() for name, content in files.items()}
+    return Version(lesson, digest(json.dumps(facts, sort_keys=True)), kept=kept, **files)
 
 
 @lru_cache(maxsize=16)
@@ -157,11 +155,11 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
     """
-    facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
-    sums = {
-        name: about.get("checksum") for name, about in facts.items() if name.startswith("test_")
+    return {
+        name: str(checksum)
+        for name, cell in named_cells(nb).items()
+        if name.startswith("test_") and (checksum := cell.metadata["nbgrader"].get("checksum"))
     }
-    return {name: str(checksum) for name, checksum in sums.items() if checksum}
 
 
 def rubrics(nb: "NotebookNode") -> dict[str, str]:
@@ -228,7 +226,7 @@ def _content(path: Path) -> bytes:
 
 
 def _number(nb: "NotebookNode") -> str:
-    return sha256(json.dumps(rules(nb), sort_keys=True).encode()).hexdigest()[:16]
+    return digest(json.dumps(rules(nb), sort_keys=True))[:16]
 
 
 def _kept(lesson: Lesson) -> Path:

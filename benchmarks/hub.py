@@ -51,7 +51,7 @@ class Group:
     load: float
     kernel: float
     server: float
-    lost: list[str]
+    lost: dict[str, str]
     graded: str
 
 
@@ -62,10 +62,12 @@ def running(names: list[str], said: Path) -> Iterator[Hub]:
         port = some.getsockname()[1]
     people = {name: f"Student {name.upper()}" for name in names}
     program = f"import hub; hub.main({port}, [], {people!r})"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # as `make hub`
     with said.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-c", program], cwd=HERE / "deploy" / "hub", stdout=out, stderr=out
-        )
+            [sys.executable, "-c", program], cwd=HERE / "deploy" / "hub", stdout=out, stderr=out,
+            env={**os.environ, "PATH": path},
+        )  # fmt: skip
     try:
         until = time.monotonic() + START_SECONDS
         while "Ctrl-C stops it" not in said.read_text():
@@ -107,8 +109,8 @@ async def group(hub: Hub, names: list[str], what: Task, grade: bool) -> Group:
     ended = await asyncio.gather(*works, return_exceptions=True)
     kernels, servers = memory(hub, KERNEL), memory(hub, SERVER)
     graded = await grading if grading else ""
-    lost = [str(problem) or repr(problem) for problem in ended if problem is not None]
-    lost += [name for name in names if not submitted(hub, name, what)]
+    lost = {name: "not in the exchange" for name in names if not submitted(hub, name, what)}
+    lost |= {name: repr(why) for name, why in zip(names, ended, strict=True) if why is not None}
     stop_servers(hub)
     return Group(students, load, kernels / len(names), servers / len(names), lost, graded)
 
@@ -184,10 +186,13 @@ def table(groups: list[Group]) -> str:
             [step, *(waits([t for s in g.students for t in s.seconds[step]]) for g in groups)]
         )
     rows += [
-        ["asked to try again", *(str(sum(len(s.refusals) for s in g.students)) for g in groups)],
+        [
+            "asked to wait for a server (times)",
+            *(str(sum(len(s.refusals) for s in g.students)) for g in groups),
+        ],
         ["MB a student: kernel", *(f"{g.kernel:.0f}" for g in groups)],
         ["MB a student: server", *(f"{g.server:.0f}" for g in groups)],
-        ["whose work was lost", *(str(len(g.lost)) for g in groups)],
+        ["students who did not get to the end", *(str(len(g.lost)) for g in groups)],
         ["load of the machine before", *(f"{g.load:.1f}" for g in groups)],
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -208,7 +213,8 @@ def main(sizes: list[int]) -> None:
             some = [next(waiting) for _ in range(size)]
             grade = place > 0 and place == len(sizes) - 2
             groups.append(asyncio.run(group(hub, some, what, grade)))
-            print(f"{size} students done", *groups[-1].lost, file=sys.stderr, sep="\n")
+            lost = [f"{name}: {why}" for name, why in groups[-1].lost.items()]
+            print(f"{size} students done", *lost, file=sys.stderr, sep="\n")
     print(f"{date.today()}, {psutil.cpu_count()} cores; seconds: median / 95th percentile\n")
     print(table(groups))
     for refusal in sorted({r for g in groups for s in g.students for r in s.refusals})[:1]:

@@ -92,8 +92,8 @@ FAULTS = [
         "tests/test_judge.py",
     ),
     Fault(
-        "a dtype does not matter", "autograde/values/tensors.py",
-        "if got.dtype != expected.dtype:", "if False:",
+        "a dtype does not matter", "autograde/values/numbers.py",
+        "if not same_type(got, expected):", "if False:",
         "tests/test_judge.py",
     ),
     Fault(
@@ -396,6 +396,11 @@ FAULTS = [
         "an update overwrites an answer", MERGE,
         "[mine] if note.id in there else [mine, note]", "[new]",
         "tests/test_merge.py",
+    ),
+    Fault(
+        "every worker loads every lesson", COORDINATOR,
+        "lesson = lesson_of.get(executor)", "lesson = None",
+        "tests/test_running.py -k stays_with_its_lesson",
     ),
     Fault(
         "a worker that dies takes its job along", "autograde/grading/workers.py",

@@ -254,8 +254,8 @@ def test_a_draft_has_few_variants_and_is_accepted_and_named(mine: Lesson, comman
     result = run(mine.root, command, NAME)
     assert result.exit_code == 0, result.output
     assert (
-        f"{NAME}: center_rows is a draft: 1 right and 3 wrong variants; before it is released it "
-        "needs 2 and 4\n"
+        f"{NAME}: center_rows is a draft: 1 right and 3 wrong variants; write at least 2 and 4 "
+        "before students get it\n"
     ) in result.output
 
 

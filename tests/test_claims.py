@@ -13,6 +13,7 @@ from autograde.authoring import check, measure
 from autograde.authoring.expected import read_tolerances
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
+from autograde.values.packing import pack
 
 Draw = np.random.Generator
 LINES: dict[str, tuple[Callable[[Draw], list[Any]], bool]] = {
@@ -51,7 +52,7 @@ def outcome(value: Any) -> Outcome:
 def test_a_line_is_a_claim_if_it_can_be_guessed(name: str) -> None:
     give, claim = LINES[name]
     outcomes = [
-        [measure._packed(outcome(value)) for value in give(np.random.default_rng(seed))]
+        [pack([o.error, o.value]) for o in map(outcome, give(np.random.default_rng(seed)))]
         for seed in measure.MEASURED_SEEDS
     ]
     assert measure._can_be_guessed(Line("it", "call", ()), outcomes) == claim

@@ -55,7 +55,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def course(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A class whose pages say nothing; they are made in this process."""
-    monkeypatch.setattr(workers, "Processes", lambda number, *_: ThreadPoolExecutor(number))
+    monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
     monkeypatch.setattr(feedback, "page", lambda notebook, marks: b"a page")
     shutil.copytree(made, tmp_path / "course")
     return tmp_path / "course"

@@ -160,7 +160,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     said = grade(lesson, PACKAGE)
     assert "2 graded" in said
     assert "again" not in said
-    assert "nothing has changed" in grade(lesson, PACKAGE)
+    assert "2 unchanged" in grade(lesson, PACKAGE)
     return lesson
 
 

@@ -273,7 +273,7 @@ def test_collect_warns_of_a_misread_due_date(root: Path) -> None:
 
 
 def test_grade_warns_of_a_misread_due_date(root: Path) -> None:
-    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00 -0500")], Counter())
+    said = terminal._summary([lesson_due(root, "2026-03-03 06:00 -0500")], Counter())
     assert f"{MASK}: the due date is 2026-03-03 06:08:20 UTC" in said
-    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00-05:00")], Counter())
+    said = terminal._summary([lesson_due(root, "2026-03-03 06:00-05:00")], Counter())
     assert "the due date" not in said

@@ -106,7 +106,7 @@ def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> Non
     assert ran_files(lesson) == ran
     assert read_class(lesson).lesson.points == 16
     assert not any(each.earlier for each in read_class(lesson).submissions)
-    assert "nothing has changed" in graded(lesson)
+    assert "2 unchanged" in graded(lesson)
 
 
 def score_of(lesson: Lesson, student: str, cell: str) -> float:

@@ -13,23 +13,23 @@ import jobs
 import pytest
 
 from autograde.grading.limits import Limits
-from autograde.grading.workers import Processes, WorkerDied
+from autograde.grading.workers import Worker, WorkerDied
 
 COORDINATOR = """
 import sys
 sys.path.insert(0, {here!r})
 import jobs
-from autograde.grading.workers import Processes
+from autograde.grading.workers import Worker
 if __name__ == "__main__":
-    future = Processes(1).submit(jobs.note_and_wait, {mark!r})
+    future = Worker().submit(jobs.note_and_wait, {mark!r})
     future.exception()
 """
 
 
 @pytest.fixture
-def two() -> Iterator[Processes]:
-    with Processes(2) as workers:
-        yield workers
+def worker() -> Iterator[Worker]:
+    with Worker() as one:
+        yield one
 
 
 def until(true: Callable[[], object], seconds: float = 30) -> None:
@@ -48,28 +48,28 @@ def lives(process: int) -> bool:
 
 
 def test_a_worker_that_dies_is_replaced_and_its_job_tried_once_more(
-    two: Processes, tmp_path: Path
+    worker: Worker, tmp_path: Path
 ) -> None:
-    others = [two.submit(jobs.pid) for _ in range(6)]
-    assert two.submit(jobs.die_once, str(tmp_path / "mark")).result() == "lived"
+    others = [worker.submit(jobs.pid) for _ in range(6)]
+    assert worker.submit(jobs.die_once, str(tmp_path / "mark")).result() == "lived"
     assert all(other.result() > 0 for other in others)
 
 
 def test_a_job_that_kills_each_worker_is_given_up_by_name_and_the_others_are_done(
-    two: Processes,
+    worker: Worker,
 ) -> None:
-    bad = two.submit(jobs.die)
-    others = [two.submit(jobs.pid) for _ in range(6)]
+    bad = worker.submit(jobs.die)
+    others = [worker.submit(jobs.pid) for _ in range(6)]
     with pytest.raises(WorkerDied, match="died 2 times"):
         bad.result()
     assert all(other.result() > 0 for other in others)
 
 
 def test_a_job_that_hangs_is_given_up(tmp_path: Path) -> None:
-    with Processes(1, limits=Limits(hung_seconds=2)) as workers:
-        workers.submit(jobs.pid).result()
+    with Worker(limits=Limits(hung_seconds=2)) as worker:
+        worker.submit(jobs.pid).result()
         with pytest.raises(WorkerDied, match="after 2 s"):
-            workers.submit(jobs.note_and_wait, str(tmp_path / "mark")).result()
+            worker.submit(jobs.note_and_wait, str(tmp_path / "mark")).result()
         until(lambda: not lives(int((tmp_path / "mark").read_text())))
 
 
@@ -117,18 +117,18 @@ def test_nbgraders_command_ends_with_a_submission_that_hangs_and_formgraders_ser
     assert "Timeout" in done.stderr
 
 
-def test_an_exception_comes_back(two: Processes) -> None:
+def test_an_exception_comes_back(worker: Worker) -> None:
     with pytest.raises(ValueError, match="as it should"):
-        two.submit(jobs.fail).result()
+        worker.submit(jobs.fail).result()
 
 
 def test_stopping_ends_what_runs_at_once(tmp_path: Path) -> None:
-    workers = Processes(1)
-    running = workers.submit(jobs.note_and_wait, str(tmp_path / "mark"))
-    waiting = workers.submit(jobs.pid)
+    worker = Worker()
+    running = worker.submit(jobs.note_and_wait, str(tmp_path / "mark"))
+    waiting = worker.submit(jobs.pid)
     until((tmp_path / "mark").is_file)
     began = time.monotonic()
-    workers.shutdown(cancel_futures=True)
+    worker.shutdown(cancel_futures=True)
     assert time.monotonic() - began < 10
     assert isinstance(running.exception(), WorkerDied)
     with pytest.raises(CancelledError):
@@ -142,17 +142,17 @@ def test_no_worker_outlives_a_killed_coordinator(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, script]) as coordinator:
         until(lambda: mark.is_file() and mark.read_text())
         coordinator.kill()
-    worker = int(mark.read_text())
-    until(lambda: not lives(worker))
+    process = int(mark.read_text())
+    until(lambda: not lives(process))
 
 
 def test_ctrl_c_does_not_reach_a_worker(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    workers = Processes(1)
-    workers.submit(jobs.note_and_wait, str(mark))
+    worker = Worker()
+    worker.submit(jobs.note_and_wait, str(mark))
     until(lambda: mark.is_file() and mark.read_text())
-    worker = int(mark.read_text())
-    assert os.getpgid(worker) != os.getpgid(0)
-    workers.shutdown(cancel_futures=True)
-    until(lambda: not lives(worker))
+    process = int(mark.read_text())
+    assert os.getpgid(process) != os.getpgid(0)
+    worker.shutdown(cancel_futures=True)
+    until(lambda: not lives(process))
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -25,6 +25,7 @@ from autograde.cli import main
 from autograde.course import Lesson, grade_id, lessons
 from autograde.course_config import convert
 from autograde.course_package import NEEDED
+from autograde.grading.limits import LIMITS
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table
 
@@ -185,6 +186,34 @@ def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{name} links to {target}"
+
+
+KERNEL = LIMITS.kernel
+LIMITS_ON_PAGES = {
+    "docs/wall.md": (
+        f"{LIMITS.cell_seconds} s for a cell, {LIMITS.notebook_seconds} s for the notebook;",
+        f"{KERNEL.cell_cpu_seconds} s for a cell, {KERNEL.cpu_seconds} s for the notebook, count",
+        f"{KERNEL.memory_bytes >> 30} GB for all its processes",
+        f"{KERNEL.address_bytes_a_process >> 30} GB of address space",
+        f"{KERNEL.processes} processes, {KERNEL.files_a_process} files in each",
+        f"{KERNEL.scratch_bytes >> 20} MB and",
+        f"{LIMITS.grace_seconds} s after\nthe notebook's limit",
+        f"has taken {LIMITS.hung_seconds} s, {LIMITS.hung_seconds + LIMITS.more_seconds} s on Dask",
+    ),
+    "docs/scores.md": (
+        f"longer than {LIMITS.cell_seconds} s, or uses more than {KERNEL.cell_cpu_seconds} s of",
+        f"longer than {LIMITS.notebook_seconds} s |",
+        f"more than {KERNEL.memory_bytes >> 30} GB of memory or {KERNEL.cpu_seconds} s of",
+        f"more than {LIMITS.file_bytes // 10**6} MB |",
+        f"more than {LIMITS.coloured_chars:,} characters",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS_ON_PAGES)
+def test_a_page_names_the_limits_that_the_code_has(name: str) -> None:
+    page = (HERE / name).read_text()
+    assert [said for said in LIMITS_ON_PAGES[name] if said not in page] == []
 
 
 def test_help_lines_of_commands_are_short() -> None:

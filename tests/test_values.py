@@ -195,6 +195,13 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
             assert table is None or len(table.labels) in (0, len(table.rows))
 
 
+@pytest.mark.parametrize("kind", [np.zeros, torch.zeros, lambda n: pd.Series(np.zeros(n))])
+def test_a_wrong_shape_is_said_in_the_same_words_of_every_kind(kind: Callable[[int], Any]) -> None:
+    got, expected = to_plain(kind(2)), to_plain(kind(3))
+    said = base.differs_in("shape", (2,), (3,)).symptom
+    assert apart(got, expected).in_words().symptom == said == "has the shape (2,), expected (3,)"
+
+
 LONG = "Attention weighs every word and adds what the words that matter say to the vector."
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.checks import Reading, Unreadable, check, claim
-from autograde.values.base import Plain
+from autograde.values.base import Plain, dtype_of
 
 MOST_TRIED = 200
 """The most inputs of a module that are compared with each other."""
@@ -231,7 +231,7 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     if len(shape) != 2 or shape[0] != shape[1] or not 2 <= shape[0] <= 16:
         raise Unreadable(f"the shape is {shape}, expected (n, n) with n from 2 to 16")
     if value.dtype != torch.float32:
-        raise Unreadable(f"the scores are {str(value.dtype).removeprefix('torch.')}, not float32")
+        raise Unreadable(f"the scores are {dtype_of(value)}, not float32")
     if not value.isfinite().all():
         raise Unreadable("some scores are not finite")
     hidden = torch.ones_like(value).triu(diagonal=1) == 1

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks import Reading, Unreadable, check, share_of
-from autograde.values.base import Plain, Unrecordable
+from autograde.values.base import Plain, Unrecordable, dtype_of
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.
@@ -38,8 +38,7 @@ def _like(value: Plain, x: Tensor) -> Tensor:
     if y.shape != x.shape:
         raise Unreadable(f"the shape is {tuple(y.shape)}, expected {tuple(x.shape)}")
     if y.dtype != x.dtype:
-        got, wanted = (str(t.dtype).removeprefix("torch.") for t in (y, x))
-        raise Unreadable(f"the result is {got}, expected {wanted}")
+        raise Unreadable(f"the result is {dtype_of(y)}, expected {dtype_of(x)}")
     return y
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks import Reading, Unreadable, check
-from autograde.values.base import Plain
+from autograde.values.base import Plain, dtype_of
 
 SURE = 1 - 1e-9
 VARIANCE = 0.25
@@ -59,7 +59,7 @@ def _pair(value: Plain, rows: int) -> Sequence[Tensor]:
         if tuple(each.shape) != (rows,):
             raise Unreadable(f"the shape is {tuple(each.shape)}, expected ({rows},)")
         if each.dtype != torch.int64:
-            raise Unreadable(f"the tokens are {str(each.dtype).removeprefix('torch.')}, not int64")
+            raise Unreadable(f"the tokens are {dtype_of(each)}, not int64")
     if len(drawn) != 2:
         raise Unreadable("the record of draws cannot be read")
     return drawn

@@ -8,13 +8,14 @@ In shapes, b is the batch, n the words of the story, h the heads of a layer, d_h
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from attention_course.language import encode
 
@@ -100,9 +101,8 @@ def _value(layer: nn.Module) -> nn.Linear:
     return cast(nn.Linear, layer.W_value)
 
 
-@contextmanager
-def _own_values(layer: nn.Module, n: int) -> Iterator[None]:
-    """Let the copies have the values by which they are read."""
+def _own_values(layer: nn.Module, n: int) -> RemovableHandle:
+    """Let the copies have the values by which they are read, until the hook is removed."""
 
     def replace(_: nn.Module, __: Any, values: Tensor) -> Tensor:  # (1 + c, n, h * d_h)
         size = values.shape[-1] // heads_of(layer)
@@ -111,30 +111,20 @@ def _own_values(layer: nn.Module, n: int) -> Iterator[None]:
         own[places // size, places, places % size] = 1
         return torch.cat([values[:1], own.repeat(1, 1, heads_of(layer))])
 
-    handle = _value(layer).register_forward_hook(replace)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return _value(layer).register_forward_hook(replace)
 
 
-@contextmanager
-def _edited(layer: nn.Module, edit: Edit) -> Iterator[None]:
+def _edited(layer: nn.Module, edit: Edit) -> RemovableHandle:
     """Let a function see and replace what the heads of a layer hand on, (b, n, h, d_h)."""
 
     def edited(merged: Tensor) -> Tensor:
         return edit(merged.unflatten(-1, (heads_of(layer), -1))).flatten(2)
 
     out_proj = getattr(layer, "out_proj", None)
-    handle = (
-        layer.register_forward_hook(lambda _, __, merged: edited(merged))
-        if out_proj is None
-        else out_proj.register_forward_pre_hook(lambda _, given: (edited(given[0]),))
-    )
-    try:
-        yield
-    finally:
-        handle.remove()
+    if out_proj is None:
+        return layer.register_forward_hook(lambda _, __, merged: edited(merged))
+    hook: RemovableHandle = out_proj.register_forward_pre_hook(lambda _, x: (edited(x[0]),))
+    return hook
 
 
 def _keep_weights(weights: list[list[Rows]], n: int) -> Edit:

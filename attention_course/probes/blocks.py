@@ -1,7 +1,7 @@
 """Probes of answers that work block by block: what they read at once, make, and merge."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_course.probes.operations import Dispatched
-from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
+from autograde.rubric.probes.plain import Args, ContractBroken
 from autograde.rubric.probes.recorder import Recorder
 
 REDUCTIONS = {
@@ -194,8 +194,9 @@ def _keys_among(tensor: Tensor, unit: Tensor) -> int:
     found = 0
     for rows in (tensor, tensor.mT) if tensor.ndim > 1 else (tensor,):
         if rows.is_floating_point() and rows.shape[-1] == unit.shape[-1]:
-            lengths = torch.nn.functional.normalize(rows.reshape(-1, rows.shape[-1]), dim=-1)
-            found = max(found, int((lengths @ unit.to(lengths).T > 1 - 1e-6).any(dim=0).sum()))
+            rows = rows.reshape(-1, rows.shape[-1])
+            least = (1 - 1e-6) * rows.norm(dim=-1, keepdim=True)
+            found = max(found, int((rows @ unit.to(rows).T > least).any(dim=0).sum()))
     return found
 
 
@@ -208,6 +209,12 @@ class _Operations(Dispatched):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        given = [*tensors_in([*args, *(kwargs or {}).values()])]
-        self.look(func.overloadpacket.__name__.strip("_"), given, [*tensors_in(result)])
+        given = _tensors([*args, *(kwargs or {}).values()])
+        self.look(func.overloadpacket.__name__.strip("_"), given, _tensors([result]))
         return result
+
+
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    """Return the tensors that an operation has: each a value of its own or in a list or tuple."""
+    lists = (value if isinstance(value, list | tuple) else (value,) for value in values)
+    return [value for each in lists for value in each if isinstance(value, Tensor)]

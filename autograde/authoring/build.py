@@ -25,6 +25,7 @@ from autograde.authoring import lint
 from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
+from autograde.authoring.release import copy_files
 from autograde.authoring.same import keep_same, other_files
 from autograde.authoring.sources import (
     changes,
@@ -130,15 +131,10 @@ def _convert(
     return folder / "notebooks" / lesson.name, folder / "solutions" / lesson.name
 
 
-def practice_data(lesson: Lesson) -> bytes:
-    """Return the bytes of the practice file; the same lesson gives the same bytes."""
-    return pack_keys(practice_keys(lesson))
-
-
-def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
-    """Raises CourseError with every fault that breaks a rule, if there is one."""
-    if faults := [f"- {fault}" for faults in rules for fault in faults]:
-        raise CourseError("\n".join([f"{lesson.name} is refused:", *faults]))
+def refuse(lesson: Lesson, faults: Iterable[str]) -> None:
+    """Raises CourseError with every fault, if there is one."""
+    if listed := [f"- {fault}" for fault in faults]:
+        raise CourseError("\n".join([f"{lesson.name} is refused:", *listed]))
 
 
 class Identify(LessonStep):
@@ -194,7 +190,7 @@ class AddPracticeData(LessonStep):
     """Put the practice data beside the notebook; the course's package and the minutes into it."""
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
-        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        resources["outputs"] = {PRACTICE_FILE: pack_keys(practice_keys(lesson))}
         nb.metadata[MINUTES] = lesson.minutes
         if lesson.package:
             nb.metadata[NAMED] = lesson.package
@@ -221,10 +217,8 @@ class RunReference(LessonStep):
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         with TemporaryDirectory() as folder:
-            Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
-            for name, path in data_files(lesson).items():
-                Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, Path(folder, name))
+            Path(folder, PRACTICE_FILE).write_bytes(pack_keys(practice_keys(lesson)))
+            copy_files(data_files(lesson), Path(folder))
             NotebookClient(
                 nb,
                 km=open_manager(Path(folder)),

@@ -49,6 +49,9 @@ MOST_WATCHED = 0.2
 """The share of the points that lines may carry at most of which only the student's process saw how
 they came about. The others have to show it by their results."""
 
+Failures = dict[str, dict[str, list[str]]]
+"""What was said of lines that should be right, on each seed: by answer, then by line."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -84,7 +87,7 @@ def review(
     Args:
         judged: judges the variants.
     """
-    if faults := [*misplaced(lesson), *lint.lint_card(lesson), *lint.lint_source(lesson, nb)]:
+    if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
     try:
         expected.practice_keys(lesson)
@@ -132,14 +135,14 @@ def check_once(lesson: Lesson) -> list[Result]:
 
 
 def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
-    """Yield a sentence for each exercise that has too few variants to be released."""
+    """Yield a sentence for each exercise that has too few variants for students."""
     for exercise in named or lesson.exercises:
         found = read_variants(lesson, exercise)
         right, wrong = len(found.right), len(found.wrong)
         if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
             yield (
-                f"{exercise.name} is a draft: {right} right and {wrong} wrong variants; before it "
-                f"is released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
+                f"{exercise.name} is a draft: {right} right and {wrong} wrong variants; write "
+                f"at least {FEWEST_RIGHT} and {FEWEST_WRONG} before students get it"
             )
 
 
@@ -149,10 +152,11 @@ def judge_variants(
     """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    least: dict[str, tuple[float, float]] = {}
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
-    failed, broken = _Failures(len(seeds)), dict[str, str]()
-    lines, guessed, watched = 0, False, 0.0
+    failed: Failures = defaultdict(lambda: defaultdict(list))
+    broken: dict[str, str] = {}
+    lines, guessed, watched = 0, False, list[str]()
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
@@ -160,8 +164,9 @@ def judge_variants(
             broken["reference"] = str(error)
             continue
         lines, guessed = len(key.expected.lines), all(key.claims)
-        watched = _watched(key)
-        own = failed.note(OWN, judge(reference.record(exercise.name, seed), key, trusted=guessed))
+        watched = _too_much_watched(key)
+        verdict = judge(reference.record(exercise.name, seed), key, trusted=guessed)
+        own = _note(failed[OWN], verdict)
         for variant in variants.right:
             try:
                 recording = expected.record(reference, variant, seed)
@@ -169,15 +174,13 @@ def judge_variants(
                 broken[variant.name] = str(error)
             else:
                 verdict = judge(recording, key, trusted=guessed)
-                failed.note(f"the right variant {variant.name}", verdict, own)
+                _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
-            margins[variant.name].append(_margin(recording, key))
+            near, before = _margin(recording, key), least.get(variant.name, (inf, 1))
+            least[variant.name] = min(before, near, key=lambda each: each[0] / each[1])
             share = judge(recording, key, trusted=True).points / exercise.points
             earned[variant.name] = max(share, earned[variant.name])
-    least = {
-        name: min(found, key=lambda each: each[0] / each[1]) for name, found in margins.items()
-    }
     shares = sorted(earned.items(), key=lambda item: -item[1])
     return Result(
         exercise=exercise.name,
@@ -190,8 +193,8 @@ def judge_variants(
         faults=(
             *broken.values(),
             *([ALL_GUESSED] if guessed else []),
-            *(_too_much_watched(watched) if watched > MOST_WATCHED else []),
-            *failed.in_words(lesson.name),
+            *watched,
+            *_in_words(failed, len(seeds), lesson.name),
             *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
             *(
                 f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
@@ -211,14 +214,12 @@ def judge_variants(
     )
 
 
-def _watched(key: Key) -> float:
-    """Return the share of the points on lines of which only the student's process saw the way."""
+def _too_much_watched(key: Key) -> list[str]:
     lines = key.expected.lines
     watched = (line.weight for line in lines if isinstance(KINDS[line.kind], Watched))
-    return sum(watched) / sum(line.weight for line in lines)
-
-
-def _too_much_watched(share: float) -> list[str]:
+    share = sum(watched) / sum(line.weight for line in lines)
+    if share <= MOST_WATCHED:
+        return []
     return [
         f"lines that watch how an answer works carry {share:.0%} of the points; at most "
         f"{MOST_WATCHED:.0%} are allowed, since a student's code can hide that. Put `.idea` before "
@@ -238,35 +239,30 @@ def _too_near(name: str, margin: float, least: float) -> str:
     )
 
 
-class _Failures:
-    """Lines that an answer fails which should be right, each once, whatever the seed."""
+def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] = ()) -> set[str]:
+    """Note the lines that an answer fails, with why, and return them; `known` are left out."""
+    wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
+    for line in wrong:
+        lines[line.name].append(line.failure.sentence if line.failure else verdict.note)
+    return {line.name for line in wrong}
 
-    def __init__(self, seeds: int) -> None:
-        self._seeds = seeds
-        self._found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
 
-    def note(self, who: str, verdict: Verdict, known: Collection[str] = ()) -> set[str]:
-        """Note the lines that an answer fails and return them; `known` ones are left out."""
-        wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
-        for line in wrong:
-            said = line.failure.sentence if line.failure else verdict.note
-            self._found[who][line.name].append(said)
-        return {line.name for line in wrong}
-
-    def in_words(self, lesson: str) -> Iterator[str]:
-        """Yield a fault for each answer: its first line with the reason, then the other lines."""
-        for who, lines in self._found.items():
-            (first, said), *others = lines.items()
-            times = "" if len(said) == self._seeds else f" on {len(said)} of {self._seeds} seeds"
-            more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
-            todo = (
-                "Correct it, or leave the line out"
-                if who == OWN
-                else "Correct it; if it is right and differs by rounding alone, run: "
-                f"autograde check --measure {lesson}"
-            )
-            why = said[0].rstrip(".") + "." + (more if others else "")
-            yield f"{who} fails “{first}”{times}: {why} {todo}"
+def _in_words(failed: Failures, seeds: int, lesson: str) -> Iterator[str]:
+    """Yield a fault for each answer that fails: its first line with why, then the other lines."""
+    for who, lines in failed.items():
+        if not lines:
+            continue
+        (first, said), *others = lines.items()
+        times = "" if len(said) == seeds else f" on {len(said)} of {seeds} seeds"
+        more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
+        todo = (
+            "Correct it, or leave the line out"
+            if who == OWN
+            else "Correct it; if it is right and differs by rounding alone, run: "
+            f"autograde check --measure {lesson}"
+        )
+        why = said[0].rstrip(".") + "." + (more if others else "")
+        yield f"{who} fails “{first}”{times}: {why} {todo}"
 
 
 def _margin(recording: Recording, key: Key) -> tuple[float, float]:

@@ -4,15 +4,14 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import autograde
-from autograde.authoring.release import files_for_students
-from autograde.course import DUE, CourseError, lessons, read_course
+from autograde.authoring.release import copy_files, files_for_students
+from autograde.course import DUE, CourseError, lessons, read_course, read_toml
 from autograde.course_package import CACHES, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS
 
@@ -79,11 +78,9 @@ def _project(root: Path) -> dict[str, Any]:
         CourseError: it cannot be read, or lacks the name or the version.
     """
     path, wanted = root / "pyproject.toml", ("name", "version", "description", "requires-python")
+    project = read_toml(path).get("project", {})
     try:
-        project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
         return {name: project[name] for name in wanted}
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from error
     except KeyError as error:
         raise CourseError(f"{path}: [project] lacks {error.args[0]!r}") from error
 
@@ -117,20 +114,14 @@ def _shared(folder: Path, grader: str) -> dict[str, list[str]]:
 def _toml(value: Any) -> str:
     """Return text, lists and tables as TOML, in which text and keys are quoted as in JSON."""
     if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items())
-            + "}"
-        )
+        pairs = ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items())
+        return f"{{{pairs}}}"
     return json.dumps(value, ensure_ascii=False)
 
 
 def _put_lessons(root: Path, package: Path) -> None:
     for lesson in lessons(root).values():
-        for name, path in files_for_students(lesson).items():
-            place = package / LESSONS / lesson.name / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+        copy_files(files_for_students(lesson), package / LESSONS / lesson.name)
     if (root / DUE).is_file():
         shutil.copyfile(root / DUE, package / DUE)
 

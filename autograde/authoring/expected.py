@@ -25,14 +25,13 @@ def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
 
 def read_fingerprints(lesson: Lesson) -> dict[str, str]:
     """Return what each exercise was measured from."""
-    found: dict[str, str] = _measured(lesson).get(MEASURED_FROM, {})
-    return found
+    return _measured(lesson).get(MEASURED_FROM, {})
 
 
-def _measured(lesson: Lesson) -> dict[str, Any]:
-    if not lesson.tolerance_file.is_file():
-        return {}
-    measured: dict[str, Any] = json.loads(lesson.tolerance_file.read_bytes())
+def _measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
+    measured: dict[str, dict[str, Any]] = {}
+    if lesson.tolerance_file.is_file():
+        measured = json.loads(lesson.tolerance_file.read_bytes())
     return measured
 
 

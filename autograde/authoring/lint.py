@@ -20,13 +20,12 @@ from autograde.authoring.marks import (
     students_version,
     without_solution,
 )
-from autograde.authoring.variants import Variants, read_variants
+from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
 from autograde.course import Exercise, Lesson, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
-from autograde.rubric.key import Key
 from autograde.rubric.names import names_of
 from autograde.rubric.session import PRACTICE_SEED
 
@@ -42,7 +41,8 @@ TYPES = {
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
-    """Yield faults in the names, types, points and rubric cells of a lesson's source."""
+    """Yield faults in a lesson's card, and in names, types, points and rubric cells of its text."""
+
     names = [name for cell in nb.cells if (name := grade_id(cell))]
     for name, n in Counter(names).items():
         if n > 1:
@@ -76,10 +76,6 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
-
-
-def lint_card(lesson: Lesson) -> Iterator[str]:
-    """Yield the fault of a damaged card."""
     try:
         read_card(lesson.folder)
     except ValueError as error:
@@ -261,27 +257,22 @@ def lint_variants(lesson: Lesson) -> Iterator[str]:
     Raises:
         CourseError: an exercise has no variants, or is not measured, or its reference fails.
     """
-    keys = practice_keys(lesson)
-    for exercise in lesson.exercises:
-        yield from _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
-
-
-def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
-    name = key.exercise
-    if not 2 <= len(variants.hints) <= 3:
-        yield (
-            f"{name} has {len(variants.hints)} numbered hints at the top of variants/{name}.md; it "
-            "needs 2 or 3"
-        )
-    for wrong in variants.wrong:
-        if not wrong.misconception:
-            yield f"{name}: {wrong.name} lacks a misconception, in lines that begin with >"
-        if not wrong.hint:
-            yield f"{name}: {wrong.name} lacks a hint, below the misconception"
-    failed = {number for mistake in key.mistakes for number in mistake.failed}
-    for number, line in enumerate(key.expected.lines):
-        if number not in failed:
-            yield f"{name}: no wrong variant fails the line “{line.name}”"
+    for name, key in practice_keys(lesson).items():
+        variants = read_variants(lesson, lesson.exercise(name))
+        if not 2 <= len(variants.hints) <= 3:
+            yield (
+                f"{name} has {len(variants.hints)} numbered hints at the top of "
+                f"variants/{name}.md; it needs 2 or 3"
+            )
+        for wrong in variants.wrong:
+            if not wrong.misconception:
+                yield f"{name}: {wrong.name} lacks a misconception, in lines that begin with >"
+            if not wrong.hint:
+                yield f"{name}: {wrong.name} lacks a hint, below the misconception"
+        failed = {number for mistake in key.mistakes for number in mistake.failed}
+        for number, line in enumerate(key.expected.lines):
+            if number not in failed:
+                yield f"{name}: no wrong variant fails the line “{line.name}”"
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
@@ -289,15 +280,12 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
 
     Code that is given to be repaired earns nothing as it is.
     """
-    reference, keys = load(lesson), practice_keys(lesson)
-    cells = named_cells(nb)
-    for exercise in lesson.exercises:
-        cell = cells[exercise.name]
-        stub = reference.with_answer(without_solution(cell.source))
-        recording = stub.record(exercise.name, PRACTICE_SEED)
-        verdict = judge(recording, keys[exercise.name])
-        if GIVEN in cell.source:
+    reference, cells = load(lesson), named_cells(nb)
+    for name, key in practice_keys(lesson).items():
+        stub = reference.with_answer(without_solution(cells[name].source))
+        verdict = judge(stub.record(name, PRACTICE_SEED), key)
+        if GIVEN in cells[name].source:
             if verdict.points:
-                yield f"{exercise.name}: the given code earns {verdict.points:g} points"
+                yield f"{name}: the given code earns {verdict.points:g} points"
         elif verdict.attempted:
-            yield f"{exercise.name}: the untouched exercise counts as attempted"
+            yield f"{name}: the untouched exercise counts as attempted"

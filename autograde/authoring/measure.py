@@ -8,7 +8,6 @@ exercise measure the same, line by line.
 """
 
 import ast
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -34,11 +33,13 @@ from autograde.grading.running.reference import (
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.plain import tensors_in
-from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.values.dispatch import cast_like, float_types
+from autograde.values.base import float_types
+from autograde.values.dispatch import cast_like
 from autograde.values.loaded import compute_on_one_thread
 from autograde.values.packing import pack
+from autograde.values.text import digest
 
 T = TypeVar("T")
 
@@ -65,16 +66,11 @@ def measure(
     """
     measure_one = partial(_measure, seeds=seeds, always=bool(named))
     found = dict(for_each_exercise(measure_one, lesson, named or lesson.exercises))
-    before, prints = expected.read_tolerances(lesson), expected.read_fingerprints(lesson)
-    tolerances: dict[str, Any] = {}
-    for exercise in lesson.exercises:
-        name = exercise.name
-        if name in found:
-            prints[name], tolerances[name], _ = found[name]
-        elif name in before:
-            tolerances[name] = before[name]
-    kept = {name: prints[name] for name in tolerances if name in prints}
-    tolerances[expected.MEASURED_FROM] = kept
+    prints = expected.read_fingerprints(lesson) | {name: new for name, (new, _, _) in found.items()}
+    lines = expected.read_tolerances(lesson) | {name: new for name, (_, new, _) in found.items()}
+    names = [each.name for each in lesson.exercises if each.name in lines]
+    tolerances: dict[str, Any] = {name: lines[name] for name in names}
+    tolerances[expected.MEASURED_FROM] = {name: prints[name] for name in names if name in prints}
     text = json.dumps(tolerances, indent=2, ensure_ascii=False) + "\n"
     path = lesson.tolerance_file
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -118,8 +114,8 @@ def _measure_lines(
     for seed in seeds:
         wanted = right_recording(reference, exercise, seed)
         for line in wanted.lines:
-            kept = KINDS[line.kind].kept
-            outcomes[line.name].append([_packed(kept(case.outcome)) for case in line.cases])
+            kept = [KINDS[line.kind].kept(case.outcome) for case in line.cases]
+            outcomes[line.name].append([pack([each.error, each.value]) for each in kept])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
@@ -131,16 +127,11 @@ def _measure_lines(
     }
 
 
-def _packed(outcome: Outcome) -> bytes:
-    """Return bytes that are the same for equal outcomes."""
-    return pack([outcome.error, outcome.value])
-
-
 def _can_be_guessed(line: Line, outcomes: list[list[bytes]]) -> bool:
     """Return whether a line's expected outcomes could be said without computing them.
 
     Args:
-        outcomes: for each seed the outcome of each case.
+        outcomes: for each seed the outcome of each case, as bytes that are the same for equal ones.
     """
     if isinstance(KINDS[line.kind], Checked):
         return False  # many results are right; the check itself says whether it is a claim
@@ -213,7 +204,7 @@ def fingerprint(reference: Program, exercise: Exercise, first: Recording, how: o
         [_shape(line) for line in first.lines],
         repr(how),
     ]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    return digest(json.dumps(facts))[:16]
 
 
 def _needed(lesson: Lesson, exercise: Exercise) -> list[str]:

@@ -103,7 +103,9 @@ def init(folder: Path) -> Lesson:
         )
     if folder.exists() and any(folder.iterdir()):
         raise CourseError(f"{folder} is not empty; name a new folder")
-    package = _free_name("_".join(words).lstrip("0123456789_"))
+    package = "_".join(words).lstrip("0123456789_")
+    if find_spec(package):  # an installed module has the name
+        package += "_course"
     known = {
         "title": " ".join(words).capitalize(),
         "package": package,
@@ -125,8 +127,3 @@ def init(folder: Path) -> Lesson:
         if not existed and folder.exists():
             folder.rmdir()
         raise
-
-
-def _free_name(name: str) -> str:
-    """Return a name for a package that no installed module has."""
-    return name if find_spec(name) is None else f"{name}_course"

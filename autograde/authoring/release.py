@@ -41,9 +41,9 @@ def release(root: Path, chosen: list[Lesson], target: Path) -> None:
     if unknown := due_dates(root).keys() - lessons(root).keys():
         raise CourseError(f"{root / DUE} names {', '.join(sorted(unknown))}: no such lesson here")
     for lesson, of_lesson in files.items():
-        _copy(of_lesson, target / "notebooks" / lesson.name)
+        copy_files(of_lesson, target / "notebooks" / lesson.name)
     others = {name: root / name for name in (*ENVIRONMENT, DUE)} | {"README.md": root / GUIDE}
-    _copy({name: path for name, path in others.items() if path.is_file()}, target)
+    copy_files({name: path for name, path in others.items() if path.is_file()}, target)
     unwanted = shutil.ignore_patterns(*CACHES)
     if (root / PACKAGE).is_dir():
         shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=unwanted)
@@ -86,12 +86,13 @@ class ReleaseAsBuilt(ExchangeReleaseAssignment):
             super().do_copy(src, dest, log)
             return
         try:
-            _copy(files_for_students(lesson), Path(dest))
+            copy_files(files_for_students(lesson), Path(dest))
         except CourseError as error:
             self.fail(str(error))
 
 
-def _copy(files: dict[str, Path], target: Path) -> None:
+def copy_files(files: dict[str, Path], target: Path) -> None:
+    """Copy files to a folder, under the names that they get there."""
     for name, path in files.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target / name)

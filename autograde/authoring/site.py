@@ -68,7 +68,9 @@ def build_site(root: Path, target: Path) -> None:
     with TemporaryDirectory() as folder:
         pages, site = Path(folder, "pages"), Path(folder, "site")
         pages.mkdir()
-        write_pages(list(lessons(root).values()), pages)
+        (pages / "index.md").write_text(index_page(root), encoding="utf-8")
+        for lesson in lessons(root).values():
+            nbformat.write(lesson_page(lesson), pages / f"{lesson.name}.ipynb")
         shutil.copy(root / GUIDE, pages / "guide.md")
         render(pages, site, read_course(root).title)
         shutil.rmtree(target, ignore_errors=True)
@@ -97,21 +99,11 @@ def render(pages: Path, site: Path, title: str) -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def write_pages(chosen: list[Lesson], folder: Path) -> None:
-    """Write index.md and a notebook for each lesson, as MyST-NB reads them.
-
-    Raises:
-        CourseError: a lesson is not built, or cannot become a page.
-    """
-    (folder / "index.md").write_text(index_page(chosen), encoding="utf-8")
-    for lesson in chosen:
-        nbformat.write(lesson_page(lesson), folder / f"{lesson.name}.ipynb")
-
-
-def index_page(chosen: list[Lesson]) -> str:
+def index_page(root: Path) -> str:
     """Return the page with the table of lessons."""
+    chosen = lessons(root).values()
     return INDEX.format(
-        title=read_course(chosen[0].root).title,
+        title=read_course(root).title,
         rows="\n".join(
             f"| [{lesson.numbered_title}]({lesson.name}.ipynb) | {lesson.about} "
             f"| {lesson.minutes} | {number(lesson.points)} |"

@@ -1,6 +1,5 @@
 """Lesson text: the curriculum's points in it, and the notebooks made from it."""
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -21,6 +20,7 @@ from autograde.course import (
     text_of,
 )
 from autograde.files import write_whole
+from autograde.values.text import digest
 
 MADE_FROM = "made_from"
 """In the metadata of a notebook written here: digests of the lesson's text and of what it says."""
@@ -41,8 +41,7 @@ def identify(nb: NotebookNode) -> NotebookNode:
     """
     seen: Counter[str] = Counter()
     for cell in nb.cells:
-        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
-        name = grade_id(cell) or digest
+        name = grade_id(cell) or digest(f"{cell.cell_type}\n{cell.source}")[:12]
         seen[name] += 1
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
         cell.metadata.pop("jupytext", None)
@@ -69,7 +68,7 @@ def sync(lesson: Lesson) -> None:
     """
     path, text = lesson.source_notebook, with_points(lesson, text_of(lesson))
     made_from, there = _read(path)
-    if made_from == [_digest(text.encode()), there]:
+    if made_from == [digest(text), there]:
         return  # seen without parsing the text
     nb = identify(parse_text(text))
     written = _written(nb)
@@ -79,7 +78,7 @@ def sync(lesson: Lesson) -> None:
             f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
             "notebook and make them there, then delete the .ipynb file."
         )
-    nb.metadata[MADE_FROM] = [_digest(text.encode()), written]
+    nb.metadata[MADE_FROM] = [digest(text), written]
     path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
@@ -95,19 +94,11 @@ def _read(path: Path) -> tuple[list[str], str]:
 def _written(nb: Any) -> str:
     """Return a digest of what an author writes in cells: types, texts, names, points and tags."""
     cells = [
-        (
-            cell["cell_type"],
-            "".join(cell["source"]),
-            cell["metadata"].get("nbgrader"),
-            cell["metadata"].get("tags"),
-        )
+        (cell["cell_type"], "".join(cell["source"]), about.get("nbgrader"), about.get("tags"))
         for cell in nb["cells"]
+        for about in [cell["metadata"]]
     ]
-    return _digest(json.dumps(cells, sort_keys=True).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return digest(json.dumps(cells, sort_keys=True))
 
 
 def with_points(lesson: Lesson, text: str) -> str:
@@ -144,7 +135,7 @@ def changes(lesson: Lesson, known: dict[str, float]) -> list[str]:
     """Say what is worth other points than the gradebook knows, or than a cell of the text says."""
     cells = lesson.graded_cells
     said = [
-        f"{_shown(name)} is worth {in_words(points)} instead of {known[name]:g}"
+        f"{name.removeprefix('test_')} is worth {in_words(points)} instead of {known[name]:g}"
         for name, points in cells.items()
         if known.get(name, points) != points
     ]
@@ -152,14 +143,10 @@ def changes(lesson: Lesson, known: dict[str, float]) -> list[str]:
         name, written = found["name"], json.loads(found["about"]).get("points")
         if name in cells and written not in (None, cells[name], known.get(name)):
             said.append(
-                f"{_shown(name)} is worth {in_words(cells[name])}, as {CURRICULUM} says; "
-                f"its cell said {written}"
+                f"{name.removeprefix('test_')} is worth {in_words(cells[name])}, as {CURRICULUM} "
+                f"says; its cell said {written}"
             )
     return said
-
-
-def _shown(cell: str) -> str:
-    return cell.removeprefix("test_")
 
 
 if __name__ == "__main__":

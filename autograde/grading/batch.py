@@ -10,9 +10,6 @@ from autograde.grading.submission import Done, Place
 from autograde.sandbox.imports import many_imports
 from autograde.sandbox.wall import exposed, missing
 
-AHEAD = 2
-"""Submissions with each worker: one in progress, the next waiting."""
-
 
 @dataclass(frozen=True)
 class How:
@@ -49,7 +46,7 @@ def grade_class(
             places = workers.on_cluster(how.scheduler, how.wall, package)
         else:
             places = workers.on_this_machine(number, how.wall, package)
-        with places as (executor, share, number):
+        with places as (executors, share):
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start
                 from autograde.course_config import course_config
@@ -61,9 +58,9 @@ def grade_class(
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
                 coordinator = Coordinator(
-                    root, config, gradebook, executor, share, wall=how.wall, regrade=how.regrade
+                    root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
                 )
-                yield from coordinator.grade_all(submissions, AHEAD * number, stopped)
+                yield from coordinator.grade_all(submissions, stopped)
 
 
 def require_wall(root: Path) -> None:

@@ -4,7 +4,7 @@ No other process touches the gradebook.
 """
 
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -18,7 +18,6 @@ from nbgrader.api import Gradebook, Student
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets import TraitError
 from traitlets.config import Config
@@ -59,9 +58,13 @@ from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
 
+AHEAD = 2
+"""Submissions with each worker: one in progress, the next waiting."""
+
 Grading = Generator[Future[Any], None, Done | None]
 """A submission on its way, which yields the futures that it waits for."""
-Working = dict[Future[Any], Grading]
+
+Todo = dict[Lesson, list[Place]]
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,14 @@ class Coordinator:
         root: Path,
         config: Config,
         gradebook: Gradebook,
-        executor: Executor,
+        executors: Sequence[Executor],
         share: workers.Share,
         *,
         wall: bool,
         regrade: bool,
     ) -> None:
         self.root, self.config, self.gradebook = root, config, gradebook
-        self.executor, self.share = executor, share
+        self.executors, self.share = executors, share
         self.wall, self.regrade = wall, regrade
         self._course = CourseDirectory(config=config)
         self._secret = course_secret(root)
@@ -103,6 +106,9 @@ class Coordinator:
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False
+        self._free = [*reversed(executors)] * AHEAD
+        self._working: dict[Future[Any], tuple[Grading, Executor]] = {}
+        self._lesson_of: dict[Executor, Lesson] = {}
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
@@ -121,9 +127,9 @@ class Coordinator:
         return late
 
     def grade_all(
-        self, submissions: list[Place], ahead: int, stopped: Callable[[], bool]
+        self, submissions: Sequence[Place], stopped: Callable[[], bool]
     ) -> Iterator[Done]:
-        """Grade submissions, keeping `ahead` of them with the workers until all are done.
+        """Grade submissions, keeping the workers busy until all are done.
 
         Those that the others may have disturbed are graded again after them, one at a time.
 
@@ -131,27 +137,39 @@ class Coordinator:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
-        todo, working = submissions[::-1], Working()
+        todo, working = by_lesson(submissions), self._working
         while (todo or working or self._aside) and not stopped():
             if not todo and not working:
-                todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
-            while todo and len(working) < ahead and not stopped():
-                yield from _go_on(self._take(todo.pop()), working)
+                todo, self._aside = by_lesson(self._aside), []
+                self._alone, self._free = True, self._free[:1]
+            while todo and self._free and not stopped():
+                executor = self._free.pop()
+                place = next_for(executor, todo, self._lesson_of)
+                yield from self._go_on(self._take(place, executor), executor)
             finished, _ = wait(working, LOOK_SECONDS, FIRST_COMPLETED)
             for future in finished:
-                yield from _go_on(working.pop(future), working)
+                yield from self._go_on(*working.pop(future))
         if todo or working or self._aside:
             for future in [each for each in working if each.done()]:
-                yield from _go_on(working.pop(future), working)
+                yield from self._go_on(*working.pop(future))
             raise KeyboardInterrupt
 
-    def _take(self, place: Place) -> Grading:
+    def _go_on(self, grading: Grading, executor: Executor) -> Iterator[Done]:
+        """Go on with a submission until it waits for its worker again, or is done."""
+        try:
+            self._working[next(grading)] = grading, executor
+        except StopIteration as end:
+            self._free.append(executor)
+            if end.value is not None:
+                yield end.value
+
+    def _take(self, place: Place, executor: Executor) -> Grading:
         """Grade a submission, or report why that fails, so that the others go on.
 
         Return None if it is to be graded again after them.
         """
         try:
-            return (yield from self._grade(place))
+            return (yield from self._grade(place, executor))
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
@@ -171,7 +189,7 @@ class Coordinator:
             said = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
             return Done(place, FAILED, said)
 
-    def _grade(self, place: Place) -> Grading:
+    def _grade(self, place: Place, executor: Executor) -> Grading:
         """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
@@ -200,7 +218,7 @@ class Coordinator:
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
             task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
-            graded = yield from self._work(workers.grade_task, task, opened.versions)
+            graded = yield from _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED)
@@ -209,17 +227,11 @@ class Coordinator:
             graded = Graded(file.read_bytes(), problem=entry.problem, seconds=entry.seconds)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
-            html = yield from self._work(workers.make_page, graded.notebook, marks)
+            html = yield from _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
         problem, remark = graded.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
         return Done(place, GRADED, both if problem and remark else problem or remark)
-
-    def _work(self, call: Callable[..., Any], *given: Any) -> Generator[Future[Any], None, Any]:
-        """Have a worker do something: yield its future, and return the result after that."""
-        future = self.executor.submit(call, *given)
-        yield future
-        return future.result()
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -293,24 +305,38 @@ class Coordinator:
         self._converters[step].set_permissions(place.lesson.name, place.student)
 
 
-def _go_on(grading: Grading, working: Working) -> Iterator[Done]:
-    """Go on with a submission until it waits for a worker again, or is done."""
-    try:
-        working[next(grading)] = grading
-    except StopIteration as end:
-        if end.value is not None:
-            yield end.value
+def _work(
+    executor: Executor, call: Callable[..., Any], *given: Any
+) -> Generator[Future[Any], None, Any]:
+    """Have a worker do something: yield its future, and return the result after that."""
+    future = executor.submit(call, *given)
+    yield future
+    return future.result()
 
 
-def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
-    """Return whether the page of each submission shows what the gradebook of the course holds."""
-    course = CourseDirectory(config=config)
-    usual = make_url(course.db_url).database == str(lesson.root / "gradebook.db")
-    entries = {student: read_entry(Place(student, lesson)) for student in known}
-    return usual and all(
-        entry is None or entry.page == _page_digest(entry.graded, known[student])
-        for student, entry in entries.items()
-    )
+def by_lesson(places: Sequence[Place]) -> Todo:
+    """Return the submissions of each lesson, the first at the end of its list."""
+    todo: Todo = {}
+    for place in reversed(places):
+        todo.setdefault(place.lesson, []).append(place)
+    return dict(reversed(todo.items()))
+
+
+def next_for(executor: Executor, todo: Todo, lesson_of: dict[Executor, Lesson]) -> Place:
+    """Remove and return what a worker does next: one of the lesson that it has loaded.
+
+    If there is none, it begins a lesson, or helps with the one most of which is left.
+    """
+    lesson = lesson_of.get(executor)
+    if lesson not in todo:
+        begun = lesson_of.values()
+        fresh = (each for each in todo if each not in begun)
+        lesson = next(fresh, None) or max(todo, key=lambda each: len(todo[each]))
+        lesson_of[executor] = lesson
+    place = todo[lesson].pop()
+    if not todo[lesson]:
+        del todo[lesson]
+    return place
 
 
 def _digest(facts: Any) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -264,11 +265,14 @@ def from_markdown(source: str) -> Markup:
 
 
 class _Outline:
-    """Makes notebook headings page headings: below the page's own, with no level skipped."""
+    """Makes notebook headings page headings: below the page's own, with no level skipped.
+
+    Headings of one level stay on one level.
+    """
 
     def __init__(self) -> None:
         self.part: Part | None = None
-        self._level = 1
+        self._above: list[int] = []  # the levels in the notebook of the headings around
         self._count = 0
 
     def place(self, html: Markup) -> Markup:
@@ -277,9 +281,10 @@ class _Outline:
     def _heading(self, found: re.Match[str]) -> str:
         level, inner = int(found[1]), found[2]
         self._count += 1
-        self._level = min(level + 1, self._level + 1, 6)
+        self._above = [*takewhile(level.__gt__, self._above), level]
+        shown = min(len(self._above) + 1, 6)
         anchor = f"part-{self._count}"
         title = Markup(inner).striptags()  # noqa: S704
         if level <= 2:
             self.part = Part(anchor, title)
-        return f'<h{self._level} id="{anchor}">{inner}</h{self._level}>'
+        return f'<h{shown} id="{anchor}">{inner}</h{shown}>'

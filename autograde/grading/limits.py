@@ -16,10 +16,13 @@ class Limits:
     many small things cost as much as one large thing. The largest lesson's reference needs 80
     cells, 70 kB of source, 35 outputs, 9 kB of text, 10 pictures of 0.5 MB together, and
     recordings of 1.3 MB; every limit is at least four times as large.
+
+    docs/wall.md and docs/scores.md name some of these numbers.
     """
 
     cell_seconds: int = 30
-    """For one cell: an exercise takes under a second, and a class has hundreds of cells."""
+    """For one cell: an exercise takes under a second, and a class has hundreds of cells.
+    `kernel.cell_cpu_seconds` limits its processor time."""
     notebook_seconds: int = 300
     """A worker must come free even if every cell takes nearly its full limit."""
     start_seconds: int = 150

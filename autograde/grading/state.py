@@ -3,13 +3,11 @@
 Two things are remembered of a submission. `ran/LESSON/STUDENT` holds the result of its last run:
 code runs again only if what its kernel sees has changed, whoever grades. `graded/LESSON/STUDENT`
 says by what it was last graded and what is on its page: it is judged, or its page made, again only
-if one of these has changed. `settled.json` is about a class: after a run that left nothing to do,
-the next one does not look at submissions at all. Each file is put in place whole: a killed run
-leaves the old one or the new one.
+if one of these has changed. Each file is put in place whole: a killed run leaves the old one or the
+new one.
 """
 
 import errno
-import hashlib
 import json
 import os
 import secrets
@@ -21,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from autograde.course import CourseError, read_course, state_folder
+from autograde.course import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.submission import Place
@@ -166,51 +164,3 @@ def sweep(root: Path) -> None:
 
 def _kept(folder: str, place: Place) -> Path:
     return state_folder(place.lesson.root) / folder / place.lesson.name / place.student
-
-
-INPUTS = (
-    "nbgrader_config.py", "source/curriculum.toml", ".autograde/secret",
-    "source/{}", "notebooks/{}", "solutions/{}", "submitted/*/{}",
-)  # fmt: skip
-OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/graded/{}")
-
-
-def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
-    """Return a digest of the grader, and of names, sizes and times of files.
-
-    It changes only if one of them is written.
-    """
-    found = set()
-    for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
-        inside = () if place.is_symlink() else place.rglob("*")
-        for path in [place, *inside]:
-            # the notebooks in source/ are made from the text beside them
-            if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
-                facts = path.lstat()
-                found.add((str(path), facts.st_size, facts.st_mtime_ns))
-    grader = str(grader_of(read_course(root).package))
-    return hashlib.sha256(json.dumps([grader, sorted(found)]).encode()).hexdigest()
-
-
-def settled(root: Path, how: list[object], now: list[str]) -> str:
-    """Return the last run's summary if nothing has been written since, else nothing.
-
-    Args:
-        how: the options of the run.
-        now: fingerprints of inputs and outputs.
-    """
-    try:
-        kept = json.loads(_settled(root).read_bytes())
-        return str(kept["said"]) if [kept["how"], kept["files"]] == [how, now] else ""
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def keep_settled(root: Path, how: list[object], now: list[str], said: str) -> None:
-    """Note that a run has left nothing to do, and its summary."""
-    kept = {"how": how, "files": now, "said": said}
-    write_whole(_settled(root), json.dumps(kept).encode())
-
-
-def _settled(root: Path) -> Path:
-    return root / ".autograde" / "settled.json"

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -46,6 +46,9 @@ does it and forks the workers."""
 
 Line = tuple[socket.socket, str]
 """The connection to a template, and the package of the course that its kernels see."""
+
+Executors = Sequence[Executor]
+"""One for each submission that is graded at a time; several may be the same."""
 
 Share = Callable[[Any], Any]
 """Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
@@ -121,21 +124,23 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 
 
 @contextmanager
-def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
-    """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, start_template(wall, package), package)
-    processes.submit(os.getpid)  # so that the first starts now
+def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
+    """Start workers, which share one template of the kernels; they end with this block."""
+    line = start_template(wall, package)
+    workers = [Worker(line, package) for _ in range(number)]
+    workers[0].submit(os.getpid)  # so that the first starts now
     try:
-        yield processes, lambda shared: shared, number
+        yield workers, lambda shared: shared
     finally:  # the caller has every result by now, or wants no more
-        processes.shutdown(cancel_futures=True)
+        for worker in workers:
+            worker.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def on_cluster(
     address: str, wall: bool, package: str, connect_seconds: float = CONNECT_SECONDS
-) -> Iterator[tuple[Executor, Share, int]]:
-    """Connect to a Dask cluster; yield its executor, a `Share`, and how many tasks it runs at once.
+) -> Iterator[tuple[Executors, Share]]:
+    """Connect to a Dask cluster; yield an executor for each task it runs at once, and a `Share`.
 
     Raises:
         CourseError: `distributed` is not installed, nothing answers there, no worker is connected,
@@ -163,7 +168,7 @@ def on_cluster(
             return client.scatter([shared], broadcast=True)[0]
 
         # a task that fails fails again; one whose worker dies the scheduler tries again anyway
-        yield client.get_executor(pure=False, retries=0), share, sum(threads.values())
+        yield [client.get_executor(pure=False, retries=0)] * sum(threads.values()), share
 
 
 class WorkerDied(Exception):
@@ -174,59 +179,53 @@ class WorkerHung(WorkerDied):
     """The process that ran a job did not end, and was killed."""
 
 
-class Processes(ThreadPoolExecutor):
-    """Worker processes, and a thread that waits for each.
+class Worker(ThreadPoolExecutor):
+    """A process that does one job after another, and a thread that waits for it.
 
-    If one process of a ProcessPoolExecutor dies, the whole pool breaks and does not say which job
-    was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
+    If a process of a ProcessPoolExecutor dies, the whole pool breaks and does not say which job was
+    to blame. Here the pool has one process: a dead one is replaced, its job tried once more.
     """
 
     def __init__(
-        self, number: int, line: Line | None = None, package: str = "", limits: Limits = LIMITS
+        self, line: Line | None = None, package: str = "", limits: Limits = LIMITS
     ) -> None:
-        """Prepare processes, which import a course's package if it has one.
+        """Prepare a process, which imports a course's package if it has one.
 
         `line` leads to the template of the kernels, if there is one yet.
         """
-        # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
+        # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
-        super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
+        super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
         self._line, self._package, self._seconds = line, package, limits.hung_seconds
         self._ended = False
-        self._processes: dict[ProcessPoolExecutor, int] = {}
-        self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
+        self._pool: ProcessPoolExecutor | None = None  # None: not started yet, or dead
+        self._process = 0
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        """Run a job in a process that has nothing to do.
+        """Run a job in the process.
 
         Raises:
             WorkerDied: the process died each time.
             WorkerHung: the job did not end.
         """
-        pool = self._free.pop()  # there are as many as threads
-        try:
-            for _ in range(ATTEMPTS):
-                try:
-                    pool = pool or self._start()
-                    return pool.submit(call).result(self._seconds)
-                except TooLong:
-                    self._kill(pool)
-                    pool = None
-                    raise WorkerHung(f"it was stopped after {self._seconds} s") from None
-                except BrokenExecutor:
-                    self._kill(pool)
-                    pool = None
-                    if self._ended:
-                        break
-            raise WorkerDied(
-                f"the process that ran it died {ATTEMPTS} times without saying why; "
-                "is there enough memory?"
-            )
-        finally:
-            self._free.append(pool)
+        for _ in range(ATTEMPTS):
+            try:
+                self._pool = self._pool or self._start()
+                return self._pool.submit(call).result(self._seconds)
+            except TooLong:
+                self._kill()
+                raise WorkerHung(f"it was stopped after {self._seconds} s") from None
+            except BrokenExecutor:
+                self._kill()
+                if self._ended:
+                    break
+        raise WorkerDied(
+            f"the process that ran it died {ATTEMPTS} times without saying why; "
+            "is there enough memory?"
+        )
 
     def _start(self) -> ProcessPoolExecutor:
         if self._ended:
@@ -234,28 +233,26 @@ class Processes(ThreadPoolExecutor):
         context = get_context("forkserver")
         context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
-        self._processes[pool] = pool.submit(os.getpid).result(LIMITS.hung_seconds)
+        self._process = pool.submit(os.getpid).result(LIMITS.hung_seconds)
         if self._ended:
-            self._kill(pool)
+            self._kill()
         return pool
 
-    def _kill(self, pool: ProcessPoolExecutor | None) -> None:
-        process = self._processes.pop(pool, None) if pool else None
-        if process is not None:
+    def _kill(self) -> None:
+        process, self._process, self._pool = self._process, 0, None
+        if process:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes; with `cancel_futures` at once, even in the middle of a job."""
+        """End the process; with `cancel_futures` at once, even in the middle of a job."""
         super().shutdown(wait=False, cancel_futures=cancel_futures)
         if cancel_futures:
             self._ended = True
-            for pool in list(self._processes):
-                self._kill(pool)
+            self._kill()
         super().shutdown(wait)
-        if wait:
-            for pool in self._processes:
-                pool.shutdown()
+        if wait and self._pool:
+            self._pool.shutdown()
 
 
 def _settle_in(line: Line | None) -> None:

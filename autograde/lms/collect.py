@@ -188,11 +188,18 @@ class LmsCollector(FileNameCollectorPlugin):
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
         """Return the file's student, name and time; None leaves it out, with a warning."""
-        place = self._plan.place_of(Path(submitted_file))
-        if place is None:
+        places = [
+            (student, name, handed.when)
+            for student, handed in self._plan.handed.items()
+            for name, path in handed.files.items()
+            if path == Path(submitted_file)
+        ]
+        if not places:
             return None
-        student, name = place
-        when = self._plan.handed[student].when
+        if len(places) > 1:
+            students = named(student for student, _, _ in places)
+            self.log.warning("only autograde collect gives one submission to %s", students)
+        student, name, when = places[0]
         time = {"timestamp": when.isoformat(" ", "seconds")} if when else {}
         return {"student_id": student, "file_id": name, **time}
 
@@ -207,18 +214,6 @@ class LmsCollector(FileNameCollectorPlugin):
                 plan, _ = plan_of(folder, gradebook, root, name, self.time_zone)
         except CourseError as error:
             self.parent.fail(str(error))
-        several = [names for names in _shared(plan) if len(names) > 1]
-        said = [f"{who}: {why}" for who, why in plan.failed.items()]
-        said += [f"only autograde collect gives one submission to {named(n)}" for n in several]
-        for each in [*plan.said, *said]:
+        for each in [*plan.said, *(f"{who}: {why}" for who, why in plan.failed.items())]:
             self.log.warning("%s", printable(each))
         return plan
-
-
-def _shared(plan: Plan) -> list[list[str]]:
-    """Return the students who have files, those of the same file together."""
-    found: dict[Path, list[str]] = {}
-    for student, handed in plan.handed.items():
-        for path in handed.files.values():
-            found.setdefault(path, []).append(student)
-    return list(found.values())

@@ -5,7 +5,6 @@ for other systems a student who handed nothing in has an empty cell, which is no
 """
 
 import logging
-from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
@@ -21,8 +20,6 @@ from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.words import printable
 
 Table = tuple[list[str], list[list[Cell]]]
-
-
 Class = list[tuple[Student, list[SubmittedAssignment | None]]]
 """Every student, with a submission of each lesson, or None where nothing was handed in."""
 
@@ -51,11 +48,10 @@ class GradeExporter(ExportPlugin):
             (student, [handed_in.get((lesson.name, student.id)) for lesson in lessons])
             for student in students
         ]
-        for student, found in submissions:
-            for each in found:
-                if each and each.needs_manual_grade:
-                    who = printable(student.id)
-                    self.log.warning("%s of %s waits to be graded by hand", each.name, who)
+        for each in (each for _, found in submissions for each in found):
+            if each and each.needs_manual_grade:
+                who = printable(each.student_id)
+                self.log.warning("%s of %s waits to be graded by hand", each.name, who)
         head, rows = self.table(lessons, submissions)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)
@@ -87,10 +83,6 @@ def _counts(found: SubmittedAssignment | None) -> float | None:
     return round(counts, 4)
 
 
-def _when(found: SubmittedAssignment | None) -> datetime | None:
-    return found.timestamp if found else None
-
-
 def _name(student: Student) -> str:
     """Return last name, first name; the id where the gradebook has no name."""
     return ", ".join(filter(None, (student.last_name, student.first_name))) or student.id
@@ -113,13 +105,13 @@ class CsvExporter(GradeExporter):
             "raw_score", "late_submission_penalty", "score", "max_score",
         ]  # fmt: skip
         return head, [
-            [lesson.name, lesson.duedate, _when(found), student.id,
+            [lesson.name, lesson.duedate, found and found.timestamp, student.id,
              student.last_name, student.first_name, student.email,
              found.score if found else 0.0, (found and found.late_submission_penalty) or 0.0,
              _counts(found) or 0.0, lesson.max_score]
             for number, lesson in enumerate(lessons)
-            for student, all_found in submissions
-            for found in [all_found[number]]
+            for student, handed_in in submissions
+            for found in [handed_in[number]]
         ]  # fmt: skip
 
 
@@ -201,7 +193,7 @@ class MoodleExporter(GradeExporter):
             rows.append([
                 own and f"Participant {own}", full, student.id, student.email,
                 "Graded" if found else "No submission",
-                _counts(found), lesson.max_score, "Yes", _when(found), "",
+                _counts(found), lesson.max_score, "Yes", found and found.timestamp, "",
             ])  # fmt: skip
         if lost:
             self.log.warning(

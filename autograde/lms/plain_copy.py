@@ -40,21 +40,20 @@ def plain_copy(source: Path, target: Path, size: int, owner: int | None = None) 
         NotPlain: it holds something else, too much, or something of another user's.
         OSError: something cannot be read or written.
     """
-    room = Room(size, owner)
-    with _opened(source.name, source.name, room, os.open(source.parent, os.O_RDONLY)) as folder:
-        _copy_folder(folder, target, source.name, room, DEPTH)
+    room, around = Room(size, owner), os.open(source.parent, os.O_RDONLY)
+    try:
+        with _opened(source.name, source.name, room, around) as folder:
+            _copy_folder(folder, target, source.name, room, DEPTH)
+    finally:
+        os.close(around)
 
 
 @contextmanager
-def _opened(name: str, shown: str, room: Room, around: int, keep: bool = False) -> Iterator[int]:
-    """Open a plain file or folder in the folder `around`, which is closed unless it is kept."""
-    try:
-        mode = os.stat(name, dir_fd=around, follow_symlinks=False).st_mode
-        _require_plain(mode, shown)  # opening a device may do something
-        found = os.open(name, OPEN, dir_fd=around)
-    finally:
-        if not keep:
-            os.close(around)
+def _opened(name: str, shown: str, room: Room, around: int) -> Iterator[int]:
+    """Open a plain file or folder in the folder `around`."""
+    mode = os.stat(name, dir_fd=around, follow_symlinks=False).st_mode
+    _require_plain(mode, shown)  # opening a device may do something
+    found = os.open(name, OPEN, dir_fd=around)
     try:
         facts = os.fstat(found)
         _require_plain(facts.st_mode, shown)
@@ -82,7 +81,7 @@ def _copy_folder(folder: int, target: Path, shown: str, room: Room, depth: int) 
             if room.entries < 0:
                 raise NotPlain(f"more than {ENTRIES} files and folders")
             inside = f"{shown}/{entry.name}"
-            with _opened(entry.name, inside, room, folder, keep=True) as found:
+            with _opened(entry.name, inside, room, folder) as found:
                 if stat.S_ISDIR(os.fstat(found).st_mode):
                     _copy_folder(found, target / entry.name, inside, room, depth - 1)
                 else:

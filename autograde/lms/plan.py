@@ -48,14 +48,6 @@ class Plan:
     said: list[str] = field(default_factory=list)
     numbers: dict[str, str] = field(default_factory=dict)
 
-    def place_of(self, path: Path) -> tuple[str, str] | None:
-        """Return the first student who gets a file, and the name that it gets."""
-        for student, handed in self.handed.items():
-            for name, file in handed.files.items():
-                if file == path:
-                    return student, name
-        return None
-
 
 def make_plan(
     folder: Path,

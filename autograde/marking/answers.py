@@ -145,7 +145,7 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
             html = from_markdown(given) if given.strip() else MISSING
             seen = _seen(row, given)
             answers.append(Answer(row.grade, row.notebook, row.student, html, _mark(row), seen))
-    answers.sort(key=lambda answer: _digest(f"{question} {answer.student}"))
+    answers.sort(key=lambda answer: digest(f"{question} {answer.student}"))
     scheme = "".join(
         "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
     )
@@ -209,7 +209,7 @@ def _mark(row: Any) -> Mark:
 
 
 def _seen(row: Any, text: str | None) -> str:
-    return _digest(repr((text, _mark(row))))
+    return digest(repr((text, _mark(row))))
 
 
 def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
@@ -222,7 +222,3 @@ def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
         cells = [] if notebook is None else notebook["cells"]
         named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
         return "".join(named[question]["source"]) if question in named else None
-
-
-def _digest(text: str) -> str:
-    return digest(text)[:16]

@@ -88,9 +88,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     key = practice.lesson_keys(name)[name]
     found = outcomes_of(recording, key.expected)
     verdict = practice.verdicts[name]
-    wrong = [i for i, each in enumerate(verdict.lines) if not each.passed]
-    leading = verdict.leading if verdict.leading is not None else (wrong or [0])[0]
-    place = line - 1 if line is not None else leading
+    wrong = (each for each in verdict.lines if not each.passed)
+    leading = verdict.leading or next(wrong, verdict.lines[0])
+    place = verdict.lines.index(leading) if line is None else line - 1
     if not 0 <= place < len(found):
         practice.show(f"{name}: case", [f"There is no line {line}; there are {len(found)}."])
         return None

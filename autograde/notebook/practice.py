@@ -170,18 +170,14 @@ def _helps(verdict: Verdict, key: Key, *, named: bool) -> list[Help]:
     for place, hint in reversed([*enumerate(key.hints, start=1)]):
         then = (Help(f"Hint {place} of {len(key.hints)}", (hint,), then),)
     helps += then
-    if verdict.leading is not None and (call := _leading_call(verdict)):
+    if (leading := verdict.leading) and leading.failure and leading.failure.call:
         said = (
-            f"The call is `{call}`. In a cell of your own, `c = case()` fetches it: `c.arguments` "
-            "is what goes in, `c.result` what came back, `c.expected` what was expected."
+            f"The call is `{leading.failure.call}`. In a cell of your own, `c = case()` fetches "
+            "it: `c.arguments` is what goes in, `c.result` what came back, `c.expected` what was "
+            "expected."
         )
         helps.append(Help("Case", (said,)))
     return helps
-
-
-def _leading_call(verdict: Verdict) -> str:
-    failure = verdict.lines[verdict.leading].failure if verdict.leading is not None else None
-    return failure.call if failure else ""
 
 
 def show(title: str, said: list[str], state: str = "idle") -> None:
@@ -193,10 +189,8 @@ def first_wrong(verdict: Verdict) -> str:
     """Return in one line why an answer is not right, or "" if it is."""
     if not verdict.attempted:
         return "not written yet"
-    wrong = [line.name for line in verdict.lines if not line.passed]
-    if verdict.leading is not None:
-        wrong.insert(0, verdict.lines[verdict.leading].name)
-    said = verdict.note or next(iter(wrong), "")
+    wrong = [verdict.leading, *(line for line in verdict.lines if not line.passed)]
+    said = verdict.note or next((line.name for line in wrong if line), "")
     return visible(shorten(plain(said)))
 
 

@@ -51,15 +51,12 @@ def remember(line: str = "") -> None:
         keep_line(lesson, line)
         write_notes(lesson.parent)
         write_page(lesson.parent)
-        here = f'<a href="../{quote(NOTES)}">My notes</a>' if _has_notes() else "My notes"
+        written = (lesson.parent / NOTES).is_file()
+        here = f'<a href="../{quote(NOTES)}">My notes</a>' if written else "My notes"
         link = f'<p style="margin:.6em 0 0">{here}: the card stands there as soon as the last '
         link += "exercise is right.</p>"
     shown = panel("idle", "The lesson on a card", [], text=text, html=html, below=link)
     display(shown, raw=True)
-
-
-def _has_notes() -> bool:
-    return (folder().parent / NOTES).is_file()
 
 
 def _card() -> Card | None:

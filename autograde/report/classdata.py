@@ -117,11 +117,12 @@ class ClassData:
     def lines(self) -> dict[Line, float]:
         """Every rubric line and its points, exercises in the lesson's order."""
         order = {exercise.name: i for i, exercise in enumerate(self.lesson.exercises)}
-        found: dict[Line, float] = {}
-        for submission in self.submissions:
-            for verdict in submission.verdicts.values():
-                for line in verdict.lines:
-                    found[verdict.exercise, line.name] = line.worth
+        found = {
+            (verdict.exercise, line.name): line.worth
+            for submission in self.submissions
+            for verdict in submission.verdicts.values()
+            for line in verdict.lines
+        }
         return dict(sorted(found.items(), key=lambda item: order.get(item[0][0], len(order))))
 
 

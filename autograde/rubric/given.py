@@ -93,17 +93,10 @@ class OwnRubric(ast.NodeTransformer):
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         for defined in node.body:
-            if not isinstance(defined, ast.FunctionDef) or defined.name != "_":
-                continue
-            for call in defined.decorator_list:
-                if isinstance(call, ast.Call) and _is_rubric(call.func):
-                    call.func = ast.copy_location(_parsed(OWN_RUBRIC), call.func)
+            if isinstance(defined, ast.FunctionDef) and defined.name == "_":
+                for call in defined.decorator_list:
+                    match call:
+                        case ast.Call(func=ast.Name(id="rubric")):
+                            own = ast.parse(OWN_RUBRIC, mode="eval").body
+                            call.func = ast.copy_location(own, call.func)
         return node
-
-
-def _is_rubric(called: ast.expr) -> bool:
-    return isinstance(called, ast.Name) and called.id == "rubric"
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body

@@ -77,10 +77,10 @@ class Verdict:
         return all(line.passed for line in self.lines)
 
     @property
-    def leading(self) -> int | None:
-        """The place of the wrong line that is shown first; None if none has anything to show."""
-        said = [i for i, each in enumerate(self.lines) if each.failure and each.failure.sentence]
-        simplest = (i for i in said if (f := self.lines[i].failure) and f.simplest and f.call)
+    def leading(self) -> LineVerdict | None:
+        """The wrong line that is shown first; None if none has anything to show."""
+        said = [each for each in self.lines if each.failure and each.failure.sentence]
+        simplest = (each for each in said if (f := each.failure) and f.simplest and f.call)
         return next(simplest, said[0] if said else None)
 
     @property

@@ -68,7 +68,7 @@ class Call:
 
     def telling(self, outcome: Outcome) -> bool:
         """Return whether an outcome is so specific that two alike ones share a cause."""
-        return outcome.error is None and _says_much(outcome)
+        return outcome.error is None and says_much(outcome.value)
 
 
 class Watched(Call):
@@ -249,10 +249,6 @@ def _same_error(got: Outcome, known: Outcome) -> bool:
 def _manner(value: Plain) -> Plain:
     """Return how a call failed to refuse, without the message of what it raised."""
     return value.partition(":")[0] if isinstance(value, str) else value
-
-
-def _says_much(outcome: Outcome) -> bool:
-    return not outcome.refused and says_much(outcome.value)
 
 
 def _is_given(case: Case) -> bool:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS, NOT_REACHED, difference, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
-from autograde.rubric.slips import slips
+from autograde.rubric.slips import RESULTS, slips
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""
@@ -31,9 +31,6 @@ MOST = 2
 """The most beliefs that are named for one answer."""
 SHOWN = 2
 """In fewer cases than these, another mistake may give the same numbers by chance."""
-
-RESULTS = ("call", "watched")
-"""The kinds of lines that record what an answer returns."""
 
 Place = tuple[int, int]
 """A case of a rubric, by the place of its line and its place in the line."""

@@ -63,7 +63,7 @@ def headline(verdict: Verdict) -> str:
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
     """Return the paragraphs below the lines: the note and, if `named`, the beliefs."""
     said = [verdict.note] if verdict.note else []
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     for belief in verdict.beliefs if named else ():
         explains = shown is None or shown.name in belief.lines
         about = "This result" if explains else f"The result of “{belief.lines[0]}”"
@@ -97,7 +97,7 @@ def repair_first(earlier: list[str]) -> str:
 
 def _lines_text(verdict: Verdict) -> list[str]:
     lines = []
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     for line in verdict.lines:
         lines.append(f"  {'right' if line.passed else 'WRONG'}  {line.name}")
         if line is shown and line.failure:
@@ -122,34 +122,32 @@ def _tables(failure: Failure) -> list[tuple[str, Table]]:
 
 
 def _aligned(table: Table) -> list[str]:
-    marked = [
-        [entry + _star(table, i, j) for j, entry in enumerate(row)]
-        for i, row in enumerate(table.rows)
-    ]
-    if table.columns:
-        marked.insert(0, [name + _star(table, -1, j) for j, name in enumerate(table.columns)])
+    down, across = range(-1 if table.columns else 0, len(table.rows)), range(len(table.rows[0]))
+    marked = [[_starred(table, i, j) for j in across] for i in down]
     width = max(len(entry) for row in marked for entry in row)
     side = "<" if table.left else ">"
     lines = ["  " + " ".join(f"{entry:{side}{width}}" for entry in row) for row in marked]
     if not table.labels:
         return lines
-    named = [f"{name}{_star(table, i, -1)}".rstrip() for i, name in enumerate(table.labels)]
-    labels = [""] * bool(table.columns) + named
+    labels = [_starred(table, i, -1).rstrip() for i in down]
     room = max(map(len, labels))
     return [f"  {label:{room}}{line}" for label, line in zip(labels, lines, strict=True)]
 
 
-def _star(table: Table, row: int, column: int) -> str:
-    return "*" if (row, column) in table.wrong else " "
+def _starred(table: Table, row: int, column: int) -> str:
+    return _written(table, row, column) + ("*" if (row, column) in table.wrong else " ")
+
+
+def _written(table: Table, row: int, column: int) -> str:
+    """Return an entry; in row -1 stand the names of columns, in column -1 those of rows."""
+    if row < 0:
+        return table.columns[column] if column >= 0 else ""
+    return table.labels[row] if column < 0 else table.rows[row][column]
 
 
 def plain(text: str) -> str:
     """Return the text without the backticks around code."""
     return text.replace("`", "")
-
-
-def _first_wrong(verdict: Verdict) -> LineVerdict | None:
-    return None if verdict.leading is None else verdict.lines[verdict.leading]
 
 
 def to_display(
@@ -227,7 +225,7 @@ def panel(
 
 def lines_html(verdict: Verdict) -> str:
     """Return the lines as a list: the first wrong one open, the others folded."""
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     right = [_row(line) for line in verdict.lines if line.passed]
     others = [_row(line) for line in verdict.lines if not line.passed and line is not shown]
     listed = [_row(shown)] if shown else []
@@ -261,38 +259,36 @@ def _failure_html(failure: Failure) -> str:
 
 
 def _table_html(name: str, table: Table) -> str:
-    side = "left" if table.left else "right"
-    rows = ""
-    for i, row in enumerate(table.rows):
-        marked = (i, -1) in table.wrong
-        label = _name("row", table.labels[i], "left", marked) if table.labels else ""
-        since = table.since.get(i, 0)
-        entries = (_entry(e, (i, j) in table.wrong, side, since) for j, e in enumerate(row))
-        rows += f"<tr>{label}{''.join(entries)}</tr>"
     look = f"text-align:left;font-weight:normal;color:{COLOURS['idle']}"
     title = f"{name}, {escape(table.caption)}"
     width = len(table.rows[0]) + bool(table.labels)
     head = f'<tr><th scope="col" colspan="{width}" style="{look}">{title}</th></tr>'
-    if table.columns:
-        corner = "<td></td>" if table.labels else ""
-        names = (_name("col", c, side, (-1, j) in table.wrong) for j, c in enumerate(table.columns))
-        head += f"<tr>{corner}{''.join(names)}</tr>"
+    head += _row_html(table, -1) if table.columns else ""
+    rows = "".join(_row_html(table, row) for row in range(len(table.rows)))
     style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
     return f'<table style="{style}"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
-def _name(scope: str, text: str, side: str, wrong: bool) -> str:
-    colour = COLOURS["text" if wrong else "idle"]
-    style = f"{CELL};text-align:{side};font-weight:normal;color:{colour}"
-    sign, look = _marking(wrong)
-    return f'<th scope="{scope}" style="{style}{look}">{sign}{escape(text)}</th>'
+def _row_html(table: Table, row: int) -> str:
+    """Return a row of entries, or for row -1 the names of the columns."""
+    columns = range(-1 if table.labels else 0, len(table.rows[0]))
+    return f"<tr>{''.join(_entry(table, row, column) for column in columns)}</tr>"
 
 
-def _entry(text: str, wrong: bool, side: str, since: int) -> str:
-    sign, look = _marking(wrong)
-    edge = f"border:1px solid {COLOURS['edge']}"
-    style = f"{CELL};text-align:{side};{edge};color:{COLOURS['text']}{look}"
-    return f'<td style="{style}">{sign}{_underlined(text, since)}</td>'
+def _entry(table: Table, row: int, column: int) -> str:
+    text, wrong = _written(table, row, column), (row, column) in table.wrong
+    if row == column == -1:
+        return "<td></td>"
+    if row < 0 or column < 0:
+        tag, html = f'th scope="{"col" if row < 0 else "row"}"', escape(text)
+        look = f"font-weight:normal;color:{COLOURS['text' if wrong else 'idle']}"
+    else:
+        tag, html = "td", _underlined(text, table.since.get(row, 0))
+        look = f"border:1px solid {COLOURS['edge']};color:{COLOURS['text']}"
+    if wrong:
+        html, look = f"✗&nbsp;{html}", f"{look};background:{COLOURS['mark']};font-weight:bold"
+    side = "left" if table.left or column < 0 else "right"
+    return f'<{tag} style="{CELL};text-align:{side};{look}">{html}</{tag[:2]}>'
 
 
 def _underlined(text: str, since: int) -> str:
@@ -302,8 +298,3 @@ def _underlined(text: str, since: int) -> str:
     line = "text-decoration:underline 2px;text-underline-offset:2px;font-weight:bold"
     before, first, after = text[:since], text[since : since + 1], text[since + 1 :]
     return f'{escape(before)}<span style="{line}">{escape(first)}</span>{escape(after)}'
-
-
-def _marking(wrong: bool) -> tuple[str, str]:
-    """Return the sign before what is wrong, and the look of it."""
-    return ("✗&nbsp;", f";background:{COLOURS['mark']};font-weight:bold") if wrong else ("", "")

@@ -14,8 +14,8 @@ from math import isfinite, prod
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
-from autograde.values.base import Plain, inside
-from autograde.values.dispatch import apart, cast_like, float_types, says_much
+from autograde.values.base import Plain, float_types, inside
+from autograde.values.dispatch import apart, cast_like, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""
@@ -24,6 +24,9 @@ MOST_SORTED = 10_000
 
 SEVERAL = 3
 """In fewer numbers than these, a common factor is chance."""
+
+RESULTS = ("call", "watched")
+"""The kinds of lines that record what an answer returns."""
 
 Shows = Callable[[Outcome, Case], bool]
 
@@ -35,8 +38,8 @@ class Slip:
     name: str
     belief: str
     hint: str
-    kinds: tuple[str, ...]
     shows: Shows
+    kinds: tuple[str, ...] = RESULTS
 
 
 Turn = Callable[[Plain, Plain], Plain]
@@ -77,10 +80,6 @@ def _transposed(got: Plain, expected: Plain) -> Plain:
 def _reshaped(got: Plain, expected: Plain) -> Plain:
     same = prod(got.shape) == prod(expected.shape)
     return got.reshape(tuple(expected.shape)) if same else None
-
-
-def _cast(got: Plain, expected: Plain) -> Plain:
-    return cast_like(got, expected)
 
 
 def _opposite(got: Plain, expected: Plain) -> Plain:
@@ -142,103 +141,81 @@ def _refusal_in(value: Plain) -> bool:
     return (isinstance(value, str) and value == REFUSAL) or any(map(_refusal_in, inside(value)))
 
 
-def _broken(outcome: Outcome, _case: Case) -> bool:
-    return outcome.error == "ContractBroken"
-
-
-def _refused(outcome: Outcome, case: Case) -> bool:
-    return outcome.refused and case.outcome.error is None
-
-
-def _reached(outcome: Outcome, _case: Case) -> bool:
-    return outcome.error != NOT_REACHED
-
-
-RESULTS = ("call", "watched")
 SLIPS = (
     Slip(
         "transposed",
         "it does not matter which of the last two dimensions comes first.",
         "The numbers are right once the last two dimensions change places. What is a row here?",
-        RESULTS,
         partial(_turned, _transposed),
     ),
     Slip(
         "other_shape",
         "only the numbers matter, and not the shape that they come in.",
         "The numbers are right. Which dimension is one too many, or missing, in their shape?",
-        RESULTS,
         partial(_turned, _reshaped),
     ),
     Slip(
         "other_dtype",
         "only the values matter, and not their dtype.",
         "The values are right. Which dtype should they have, and which step gives them another?",
-        RESULTS,
-        partial(_turned, _cast),
+        partial(_turned, cast_like),
     ),
     Slip(
         "opposite",
         "the exercise means the other sign, or False where it says True.",
         "Every entry is the opposite of what was expected. Which step turns them round?",
-        RESULTS,
         partial(_turned, _opposite),
     ),
     Slip(
         "other_places",
         "only the numbers matter, and not the places that they stand in.",
         "The right numbers stand in other places. Which step orders them, and by what?",
-        RESULTS,
         partial(_turned, _in_order),
     ),
     Slip(
         "other_factor",
         "a step that multiplies or divides every number can be added or left out.",
         "All numbers of a result are off by the same factor. Which step multiplies or divides?",
-        RESULTS,
         partial(_turned, _scaled),
     ),
     Slip(
         "other_length",
         "what stands at the beginning or the end can be left out or added.",
         "Some numbers at one end are missing, or too many. Compare the shapes, then the two ends.",
-        RESULTS,
         partial(_turned, _piece),
     ),
     Slip(
         "refused",
         "such arguments have to be refused.",
         "The contract has a result for them. Which of your checks stops the call?",
-        RESULTS,
-        _refused,
+        lambda outcome, case: outcome.refused and case.outcome.error is None,
     ),
     Slip(
         "without_gradient",
         "a gradient finds its way through any step.",
         "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
-        ("gradient",),
         _without_gradient,
+        ("gradient",),
     ),
     Slip(
         "not_refused",
         "such arguments may fail in any way, or in none.",
         "Which arguments should raise a ValueError? Check them before anything is computed.",
-        ("refuses", *RESULTS),
         _not_refused,
+        ("refuses", *RESULTS),
     ),
     Slip(
         "contract_broken",
         "names, sizes and types may be others than those that the exercise gives.",
         "The first wrong line says what is not as agreed. Where do you choose it?",
-        RESULTS,
-        _broken,
+        lambda outcome, _: outcome.error == "ContractBroken",
     ),
     Slip(
         "argument_changed",
         "an argument is no longer needed once the result is there.",
         "The caller still has it. Which step writes into it?",
+        lambda outcome, _: outcome.error != NOT_REACHED,
         ("unchanged",),
-        _reached,
     ),
 )
 

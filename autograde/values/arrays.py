@@ -12,14 +12,10 @@ from autograde.values import differences, numbers, python
 from autograde.values.base import (
     FEW,
     MAX_ENTRIES,
-    SAME,
     BadData,
     Difference,
     Plain,
-    Table,
-    Tables,
     Unrecordable,
-    differs,
 )
 
 DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
@@ -59,30 +55,7 @@ def apart(got: Plain, expected: numbers.Array) -> Difference:
     """Return the difference of arrays: shape and dtype first, then the numbers."""
     if not isinstance(got, np.ndarray):
         return differences.other(got, expected)
-    if got.shape != expected.shape:
-        note = "The numbers are right." if comparable(got, expected) else ""
-        note = note if note and numbers.same_numbers(got, expected) else ""
-        said = f"has the shape {got.shape}, expected {expected.shape}"
-        return differs(said, note, (got, expected))
-    if not same_type(got, expected):
-        said = f"has the dtype {got.dtype}, expected {expected.dtype}"
-        return differs(said, pair=(got, expected))
-    distance = numbers.distance(got, expected)
-    if not distance:
-        return SAME
-    return Difference(distance, pair=(got, expected), worded=numbers.in_words)
-
-
-def comparable(got: numbers.Array, expected: numbers.Array) -> bool:
-    """Return whether the entries of two arrays have a distance."""
-    kinds = {"number" if a.dtype.kind in "biufc" else a.dtype.kind for a in (got, expected)}
-    return len(kinds) == 1
-
-
-def same_type(got: numbers.Array, expected: numbers.Array) -> bool:
-    """Return whether two dtypes are the same; the room for text and a time's unit do not count."""
-    loose = expected.dtype.kind in "SUmM"
-    return got.dtype.kind == expected.dtype.kind if loose else got.dtype == expected.dtype
+    return numbers.apart(got, expected, np.asarray)
 
 
 def describe(value: numbers.Array) -> str:
@@ -90,27 +63,13 @@ def describe(value: numbers.Array) -> str:
     return f"a NumPy array of shape {value.shape}"
 
 
-def side_by_side(got: Plain, expected: numbers.Array, where: str) -> Tables:
-    """Return two arrays as tables."""
-    if not isinstance(got, np.ndarray):
-        return None, None
-    return numbers.side_by_side(got, expected, where)
-
-
-def in_full(value: numbers.Array) -> Table | None:
-    """Return a small array as a table."""
-    return numbers.in_full(value)
+side_by_side, in_full = numbers.side_by_side, numbers.in_full
 
 
 def cast(value: Plain, like: numbers.Array) -> Plain:
     """Return an array with the dtype of another."""
     both = isinstance(value, np.ndarray) and value.dtype.kind == like.dtype.kind == "f"
     return value.astype(like.dtype) if both else value
-
-
-def float_types(value: numbers.Array) -> set[str]:
-    """Return the name of an array's dtype, if it is one of floats."""
-    return {str(value.dtype)} if value.dtype.kind == "f" else set()
 
 
 def says_much(value: numbers.Array) -> bool:

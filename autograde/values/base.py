@@ -108,27 +108,24 @@ def differs(symptom: str, note: str = "", pair: tuple[Plain, Plain] | None = Non
     return Difference(inf, symptom, note=note, pair=pair)
 
 
-def worst(differences: Iterable[Difference]) -> Difference:
-    """Return the largest difference, the first of equal ones."""
-    return _worst(("", each) for each in differences)[1]
+def differs_in(
+    trait: str, got: Any, expected: Any, pair: tuple[Plain, Plain] | None = None, note: str = ""
+) -> Difference:
+    """Return the difference of values with another shape, dtype or name than expected."""
+    return differs(f"has the {trait} {got}, expected {expected}", note, pair)
 
 
 def worst_inside(
     differences: Iterable[tuple[str, Difference]], got: Plain, expected: Plain
 ) -> Difference:
     """Return the largest difference of what two containers hold, each with its place in them."""
-    at, found = _worst(differences)
-    return found.inside(at, got, expected)
-
-
-def _worst(differences: Iterable[tuple[str, Difference]]) -> tuple[str, Difference]:
     at, found = "", SAME
     for place, each in differences:
         if each.distance > found.distance:
             at, found = place, each
         if each.distance == inf:  # none is larger
             break
-    return at, found
+    return found.inside(at, got, expected)
 
 
 def inside(value: Plain) -> Iterator[Plain]:
@@ -140,6 +137,18 @@ def inside(value: Plain) -> Iterator[Plain]:
             yield from value.values()
         case Record():
             yield from value.parts.values()
+
+
+def dtype_of(value: Any) -> str:
+    """Return the name of the dtype of an array or a tensor."""
+    return str(value.dtype).removeprefix("torch.")
+
+
+def float_types(value: Plain) -> set[str]:
+    """Return the names of the floating-point types of tensors and arrays in plain data."""
+    if hasattr(value, "dtype"):
+        return {dtype_of(value)} if "float" in dtype_of(value) else set()
+    return set[str]().union(*map(float_types, inside(value)))
 
 
 def unrecordable(value: Plain) -> str:
@@ -204,9 +213,8 @@ def numeral(x: Any, digits: int = 4) -> str:
 def in_one_format(items: Sequence[Any]) -> list[str]:
     """Return entries as text; all that are floats with four decimals, if one of them needs them."""
     texts = [numeral(item) for item in items]
-    floats = [isinstance(item, float) for item in items]
-    pairs = list(zip(texts, floats, strict=True))
-    if not any(of_float and text[-5:-4] == "." and "e" not in text for text, of_float in pairs):
-        return texts
-    whole = [of_float and text.lstrip("-").isdigit() for text, of_float in pairs]
-    return [f"{text}.0000" if so else text for text, so in zip(texts, whole, strict=True)]
+    floats = [i for i, item in enumerate(items) if isinstance(item, float)]
+    if any(texts[i][-5:-4] == "." and "e" not in texts[i] for i in floats):
+        for i in floats:
+            texts[i] += ".0000" * texts[i].lstrip("-").isdigit()
+    return texts

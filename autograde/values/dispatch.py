@@ -19,34 +19,19 @@ RECORDS = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column
 
 
 class Values(Protocol):
-    """The functions that every module of values offers for its own."""
+    """The functions that every module of values offers for its own.
 
-    def record(self, value: Any, depth: int) -> Plain:
-        """Return a copy of a live value as plain data."""
+    Those of this module call them and say what they do; `record` is `to_plain`, `cast` `cast_like`.
+    """
 
-    def copied(self, value: Any) -> Any:
-        """Return a live copy of a live value; what cannot be copied is returned as it is."""
-
-    def apart(self, got: Plain, expected: Plain) -> Difference:
-        """Return how far plain data are from expected data."""
-
-    def describe(self, value: Plain) -> str:
-        """Return what plain data are, in words."""
-
-    def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables:
-        """Return plain data and expected data as tables."""
-
-    def in_full(self, value: Plain) -> Table | None:
-        """Return small plain data as a table; None if it is large, or nothing."""
-
-    def says_much(self, value: Plain) -> bool:
-        """Return whether plain data are so specific that equal ones share a cause."""
-
-    def cast(self, value: Plain, like: Plain) -> Plain:
-        """Return plain data in the precision of others."""
-
-    def float_types(self, value: Plain) -> set[str]:
-        """Return the names of the floating-point types in arrays of plain data."""
+    def record(self, value: Any, depth: int) -> Plain: ...
+    def copied(self, value: Any) -> Any: ...
+    def apart(self, got: Plain, expected: Plain) -> Difference: ...
+    def describe(self, value: Plain) -> str: ...
+    def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables: ...
+    def in_full(self, value: Plain) -> Table | None: ...
+    def says_much(self, value: Plain) -> bool: ...
+    def cast(self, value: Plain, like: Plain) -> Plain: ...
 
 
 def module_of(value: Any) -> Values:
@@ -72,7 +57,10 @@ def to_plain(value: Any, depth: int = 0) -> Plain:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of a live value for a call that may change it."""
+    """Return a live copy of a live value, for a call that may change it.
+
+    What cannot be copied is returned as it is.
+    """
     return module_of(value).copied(value)
 
 
@@ -107,8 +95,3 @@ def says_much(value: Plain) -> bool:
 def cast_like(value: Plain, like: Plain) -> Plain:
     """Return plain data in the precision of others: what was computed in double, in single."""
     return module_of(like).cast(value, like)
-
-
-def float_types(value: Plain) -> set[str]:
-    """Return the names of the floating-point types of tensors and arrays in plain data."""
-    return module_of(value).float_types(value)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograde.values import arrays, dispatch, numbers
+from autograde.values import dispatch, numbers
 from autograde.values.base import Plain, Record, Table, Tables, in_one_format, shorten
-from autograde.values.layout import brief
-
-NEAR = 1e-5
-"""Numbers as near as this are not marked as wrong."""
+from autograde.values.layout import NEAR, brief
 
 
 def items(column: Plain) -> list[Plain]:
@@ -55,10 +52,8 @@ def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
 
 def _wrong_names(got: Record, expected: Record, row: int, column: int) -> list[tuple[int, int]]:
     """Return the places of labels and column names, of those shown, that are not as expected."""
-    labels = _wrong_labels(got, expected, "index", row)
-    return [(i, -1) for i in labels] + [
-        (-1, j) for j in _wrong_labels(got, expected, "columns", column)
-    ]
+    rows = [(i, -1) for i in _wrong_labels(got, expected, "index", row)]
+    return rows + [(-1, j) for j in _wrong_labels(got, expected, "columns", column)]
 
 
 def _wrong_labels(got: Record, expected: Record, axis: str, place: int) -> list[int]:
@@ -80,7 +75,7 @@ def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
     if isinstance(got, Record):
         pairs = enumerate(zip(items(got), items(expected), strict=True))
         return [i for i, pair in pairs if dispatch.apart(*pair).distance > NEAR]
-    if not arrays.same_type(got, expected):
+    if not numbers.same_type(got, expected):
         return range(length(got))
     return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]
 
@@ -128,8 +123,5 @@ def _part(column: Plain, rows: slice) -> list[str]:
 def _labels(value: Record, axis: str, part: slice) -> tuple[str, ...]:
     if axis not in value.parts:
         return ()
-    return tuple(_label(label) for label in items(value.parts[axis].parts["labels"])[part])
-
-
-def _label(label: Plain) -> str:
-    return shorten(label if isinstance(label, str) else brief(label), 40)
+    labels = items(value.parts[axis].parts["labels"])[part]
+    return tuple(shorten(x if isinstance(x, str) else brief(x), 40) for x in labels)

@@ -21,11 +21,11 @@ from autograde.values.base import (
     Record,
     Unrecordable,
     differs,
+    differs_in,
     numerals,
     unrecordable,
-    worst,
 )
-from autograde.values.frame_tables import items, length, shape
+from autograde.values.frame_tables import columns, items, length, shape
 from autograde.values.layout import brief
 
 TEXT = "text"
@@ -45,25 +45,19 @@ def record(value: Any, depth: int) -> Plain:
         case pd.Index():
             return _index(value)
         case pd.Timestamp() | pd.Timedelta():
-            return arrays.record(value.to_numpy(), depth) if _naive(value) else _unknown(value)
+            if getattr(value, "tzinfo", None) is not None:
+                return Unrecordable(f"a {type(value).__name__} with a time zone")
+            return arrays.record(value.to_numpy(), depth)
     if value is pd.NA:
         return None
     return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, depth)
 
 
-def _naive(value: Any) -> bool:
-    return getattr(value, "tzinfo", None) is None
-
-
-def _unknown(value: Any) -> Unrecordable:
-    return Unrecordable(f"a {type(value).__name__} with a time zone")
-
-
 def _frame(frame: Any) -> Plain:
     if frame.size > MAX_ENTRIES:
         return Unrecordable(f"a DataFrame of shape {frame.shape}")
-    columns = [_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
-    parts = {"columns": _index(frame.columns), "index": _index(frame.index), "data": columns}
+    data = [_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    parts = {"columns": _index(frame.columns), "index": _index(frame.index), "data": data}
     return _whole("DataFrame", parts)
 
 
@@ -89,12 +83,9 @@ def _column(values: Any) -> Plain:
         texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
         return Record("Column", f"datetime64[{zone}]", {"items": texts})
     plain = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
-    text = _is_text(values.dtype) and all(item is None or isinstance(item, str) for item in plain)
+    of_text = str(values.dtype) in ("object", "str", "string")
+    text = of_text and all(item is None or isinstance(item, str) for item in plain)
     return Record("Column", TEXT if text else str(values.dtype), {"items": plain})
-
-
-def _is_text(dtype: Any) -> bool:
-    return str(dtype) in ("object", "str", "string")
 
 
 def _is_missing(item: Any) -> bool:
@@ -115,11 +106,11 @@ def is_whole(value: Record) -> bool:
         return False
     if value.what == "Series":
         return "name" in parts and _is_column(data) and length(data) == shape(index)[0]
-    columns = parts.get("columns")
+    names = parts.get("columns")
     return (
         isinstance(data, list)
-        and _is_index(columns)
-        and len(data) == shape(columns)[0]
+        and _is_index(names)
+        and len(data) == shape(names)[0]
         and all(_is_column(each) and length(each) == shape(index)[0] for each in data)
     )
 
@@ -144,18 +135,19 @@ def apart(got: Plain, expected: Record) -> Difference:
     """Return the difference: type and shape first, then labels, then column by column."""
     if not isinstance(got, Record) or got.what != expected.what:
         return differences.other(got, expected)
-    if expected.what == "Column":
-        return _columns_apart(got, expected)
+    if expected.what == "Column":  # of other values than numbers
+        if got.name != expected.name:
+            return differs_in("dtype", got.name, expected.name)
+        return dispatch.apart(got.parts["items"], expected.parts["items"])
     pair = (got, expected)
     if shape(got) != shape(expected):
-        said = f"has the shape {shape(got)}, expected {shape(expected)}"
-        return differs(said, pair=pair)
+        return differs_in("shape", shape(got), shape(expected), pair)
     if expected.what == "Index":
         return _labels_apart("labels", got, expected, pair)
     names = [each.parts.get("name") for each in pair]  # a DataFrame has none
     if dispatch.apart(*names).distance:
         one, two = map(brief, names)
-        return differs(f"has the name {one}, expected {two}", pair=pair)
+        return differs_in("name", one, two, pair)
     axes = ("columns", "index") if expected.what == "DataFrame" else ("index",)
     for axis in axes:
         mine, wanted = got.parts[axis], expected.parts[axis]
@@ -175,32 +167,31 @@ def _labels_apart(
     if not distance:
         return SAME
     mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
-    one, two = brief(mine), brief(wanted)
-    order = "They are right, but in another order." if _same_labels(mine, wanted) else ""
-    return Difference(distance, f"has the {axis} {one}, expected {two}", "", order, pair)
+    said = f"has the {axis} {brief(mine)}, expected {brief(wanted)}"
+    same = sorted(map(repr, mine)) == sorted(map(repr, wanted))
+    return Difference(
+        distance, said, note="They are right, but in another order." * same, pair=pair
+    )
 
 
 def _label_distance(got: Plain, expected: Plain) -> float:
     """Return how far labels of one number are apart; whole numbers may come as floats."""
     if isinstance(got, np.ndarray) and isinstance(expected, np.ndarray):
-        return numbers.distance(got, expected) if arrays.comparable(got, expected) else inf
+        return numbers.distance(got, expected) if numbers.comparable(got, expected) else inf
     pairs = zip(items(got), items(expected), strict=True)
-    return worst(dispatch.apart(*pair) for pair in pairs).distance
-
-
-def _same_labels(got: list[Plain], expected: list[Plain]) -> bool:
-    return sorted(map(repr, got)) == sorted(map(repr, expected))
+    return max((dispatch.apart(*pair).distance for pair in pairs), default=0.0)
 
 
 def _data_apart(got: Record, expected: Record) -> Difference:
     labels = items(expected.parts["index"].parts["labels"])
-    names, mine, wanted = _named(got, expected)
-    found = []
-    for name, one, two in zip(names, mine, wanted, strict=True):
-        column = f"[{brief(name)}]" if expected.what == "DataFrame" else ""
+    names = [""]
+    if expected.what == "DataFrame":
+        names = [f"[{brief(name)}]" for name in items(expected.parts["columns"].parts["labels"])]
+    worst = SAME
+    for column, one, two in zip(names, columns(got), columns(expected), strict=True):
         each = dispatch.apart(one, two)
         if type(one) is not type(two):
-            each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
+            each = differs_in("dtype", _dtype(one), _dtype(two))
         elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
             (place,) = numbers.first_difference(one, two)
             said = numerals(*(items(values)[place] for values in (one, two)))
@@ -209,29 +200,15 @@ def _data_apart(got: Record, expected: Record) -> Difference:
             each = Difference(each.distance, "is {}, expected {}".format(*said), row, note)
         elif each.at:
             each = Difference(each.distance, each.symptom, f".loc[{_row(each.at, labels)}]")
-        found.append(Difference(each.distance, each.symptom, column + each.at, each.note))
-    each = worst(found)
-    return Difference(each.distance, each.symptom, each.at, each.note, (got, expected))
+        if each.distance > worst.distance:
+            pair = (got, expected)
+            worst = Difference(each.distance, each.symptom, column + each.at, each.note, pair)
+    return worst
 
 
 def _row(at: str, labels: list[Plain]) -> str:
     """Return the label of the row that a place such as `[3]` or `[3].x` begins with."""
     return brief(labels[int(at[1:].partition("]")[0])])
-
-
-def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], list[Plain]]:
-    """Return the names of the columns, and the columns of both."""
-    if expected.what == "Series":
-        return [None], [got.parts["data"]], [expected.parts["data"]]
-    names = items(expected.parts["columns"].parts["labels"])
-    return names, got.parts["data"], expected.parts["data"]
-
-
-def _columns_apart(got: Record, expected: Record) -> Difference:
-    """Return the difference of two columns of other values than numbers: dtype, then values."""
-    if got.name != expected.name:
-        return differs(f"has the dtype {_dtype(got)}, expected {_dtype(expected)}")
-    return dispatch.apart(got.parts["items"], expected.parts["items"])
 
 
 def _dtype(column: Plain) -> str:
@@ -245,9 +222,8 @@ def describe(value: Record) -> str:
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
 
 
-cast, float_types, says_much = python.cast, python.float_types, python.says_much
-side_by_side = frame_tables.side_by_side
-in_full = frame_tables.in_full
+cast, says_much = python.cast, python.says_much
+side_by_side, in_full = frame_tables.side_by_side, frame_tables.in_full
 
 
 def columns_sorted(frame: Record) -> Record:
@@ -256,6 +232,6 @@ def columns_sorted(frame: Record) -> Record:
     labels = items(names.parts["labels"])
     order = sorted(range(len(labels)), key=lambda i: repr(labels[i]))
     column = Record("Column", "sorted", {"items": [labels[i] for i in order]})
-    columns = Record("Index", "Index", {**names.parts, "labels": column})
+    index = Record("Index", "Index", {**names.parts, "labels": column})
     data = [frame.parts["data"][i] for i in order]
-    return Record(frame.what, frame.name, {**frame.parts, "columns": columns, "data": data})
+    return Record(frame.what, frame.name, {**frame.parts, "columns": index, "data": data})

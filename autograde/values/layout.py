@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice, zip_longest
 
 from autograde.values import dispatch
@@ -93,7 +93,8 @@ def _wrong(mine: list[Row], wanted: list[Row], of: Plain) -> list[int]:
     if isinstance(of, set | frozenset):
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
-        return [i for i in alone if not _is_near_one(mine[i][1], [*items][:MOST_COMPARED])]
+        others = [*items][:MOST_COMPARED]
+        return [i for i in alone if all(_differ(mine[i][1], other) for other in others)]
     pairs = zip(mine, _beside(mine, wanted, of), strict=True)
     wrong = (i for i, ((_, item), other) in enumerate(pairs) if _differ(item, other))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
@@ -108,10 +109,6 @@ def _beside(rows: list[Row], others: list[Row], of: Plain) -> list[Plain]:
         return [named.get(name, MISSING) for name, _ in rows]
     pairs = zip_longest(rows, others[: len(rows)], fillvalue=NONE)
     return [other for _, (_, other) in pairs]
-
-
-def _is_near_one(item: Plain, others: Iterable[Plain]) -> bool:
-    return any(not _differ(item, other) for other in others)
 
 
 def _differ(item: Plain, other: Plain) -> bool:

@@ -5,6 +5,7 @@ Tensors, NumPy arrays and columns of pandas are compared here, all as NumPy arra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from math import inf, isclose
 from typing import Any
@@ -12,7 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autograde.values.base import Table, Tables, in_one_format, numeral, numerals
+from autograde.values.base import (
+    SAME,
+    Difference,
+    Table,
+    Tables,
+    differs_in,
+    dtype_of,
+    in_one_format,
+    numeral,
+    numerals,
+)
 
 Array = NDArray[Any]
 
@@ -20,6 +31,35 @@ SEEN = 1e-4
 """An entry off by more than this share of the largest expected one is shown before others."""
 LARGEST = 8
 """The most rows and columns of a table; of a larger array, only a part is shown."""
+
+
+def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Difference:
+    """Return the difference of arrays or tensors: shape and dtype first, then the numbers."""
+    one, two = as_array(got), as_array(expected)
+    if one.shape != two.shape:
+        same = comparable(one, two) and same_numbers(one, two)
+        note = "The numbers are right." if same else ""
+        return differs_in("shape", one.shape, two.shape, (got, expected), note)
+    if not same_type(got, expected):
+        return differs_in("dtype", dtype_of(got), dtype_of(expected), (got, expected))
+
+    def worded(got: Any, expected: Any) -> tuple[str, str, str]:
+        return in_words(as_array(got), as_array(expected))
+
+    far = distance(one, two)
+    return Difference(far, pair=(got, expected), worded=worded) if far else SAME
+
+
+def same_type(got: Any, expected: Any) -> bool:
+    """Return whether two dtypes are the same; the room for text and a time's unit do not count."""
+    loose = getattr(expected.dtype, "kind", "") in ("S", "U", "m", "M")
+    return bool(got.dtype.kind == expected.dtype.kind if loose else got.dtype == expected.dtype)
+
+
+def comparable(got: Array, expected: Array) -> bool:
+    """Return whether the entries of two arrays have a distance."""
+    kinds = {"number" if a.dtype.kind in "biufc" else a.dtype.kind for a in (got, expected)}
+    return len(kinds) == 1
 
 
 def distance(got: Array, expected: Array) -> float:
@@ -170,7 +210,7 @@ def side_by_side(got: Array, expected: Array, where: str) -> Tables:
     """Return tables of two arrays that differ, each the part around the first difference."""
     if expected.size == 0 or (got.size <= 1 and expected.size <= 1):
         return None, None
-    if got.shape != expected.shape or _other_kinds(got, expected):
+    if got.shape != expected.shape or not comparable(got, expected):
         return _table(got, (0,) * got.ndim, where), _table(expected, (0,) * expected.ndim, where)
     place, wrong = first_difference(got, expected), wrong_entries(got, expected)
     if not wrong.any():
@@ -194,12 +234,6 @@ def _lines(matrix: Array) -> tuple[tuple[str, ...], ...]:
     lines = entries(matrix)
     texts = iter(in_one_format([x for line in lines for x in line]))
     return tuple(tuple(islice(texts, len(line))) for line in lines)
-
-
-def _other_kinds(got: Array, expected: Array) -> bool:
-    """Return whether entries cannot be compared, such as numbers with text."""
-    kinds = {a.dtype.kind if a.dtype.kind not in "biufc" else "number" for a in (got, expected)}
-    return len(kinds) > 1
 
 
 def _table(

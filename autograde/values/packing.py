@@ -7,7 +7,7 @@ code (no pickle) and checks sizes before it allocates.
 import json
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -208,36 +208,28 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
         case "tuple":
             return tuple(inner(item) for item in content)
         case "set":
-            return set(_keys(inner(item) for item in _few(content)))
+            return set(_keys(content, inner))
         case "frozenset":
-            return frozenset(_keys(inner(item) for item in _few(content)))
+            return frozenset(_keys(content, inner))
         case "dict":
             return {well_formed(str(key)): inner(item) for key, item in content}
         case "map":
-            keys = _keys(inner(key) for key, _ in _few(content))
+            keys = _keys([key for key, _ in content], inner)
             return dict(zip(keys, [inner(item) for _, item in content], strict=True))
         case "record":
             name, of, parts = content
             named = {well_formed(str(part)): inner(item) for part, item in parts}
-            return _as_record(well_formed(name), well_formed(of), named)
+            record = Record(well_formed(name), well_formed(of), named)
+            if record.what in RECORDS and not _module(RECORDS[record.what]).is_whole(record):
+                raise BadData(f"a {record.what} that lacks a part")
+            return record
         case "unrecordable":
             return Unrecordable(well_formed(content))
     raise BadData(f"unknown value {tag!r}")
 
 
-def _few(items: list[Any]) -> list[Any]:
+def _keys(items: list[Any], read: Callable[[Any], Plain]) -> list[Plain]:
     """Return items that will be hashed, if they are not so many that it could be made slow."""
     if len(items) > MAX_KEYS:
         raise BadData(f"a set or dict of {len(items)} keys that may not be text")
-    return items
-
-
-def _keys(keys: Iterable[Plain]) -> list[Plain]:
-    return [hashable(key) for key in keys]
-
-
-def _as_record(what: str, name: str, parts: dict[str, Plain]) -> Record:
-    record = Record(what, name, parts)
-    if what in RECORDS and not _module(RECORDS[what]).is_whole(record):
-        raise BadData(f"a {what} that lacks a part")
-    return record
+    return [hashable(read(item)) for item in items]

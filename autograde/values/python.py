@@ -15,7 +15,6 @@ from autograde.values.base import (
     MAX_NESTING,
     Plain,
     Record,
-    Tables,
     Unrecordable,
     inside,
     shorten,
@@ -187,11 +186,6 @@ def cast(value: Plain, like: Plain) -> Plain:
     return value
 
 
-def float_types(value: Plain) -> set[str]:
-    """Return the names of the floating-point types of tensors and arrays in containers."""
-    return set[str]().union(*map(dispatch.float_types, inside(value)))
-
-
 def says_much(value: Plain) -> bool:
     """Return whether plain data are so specific that two equal ones share a cause."""
     match value:
@@ -206,9 +200,4 @@ def says_much(value: Plain) -> bool:
     return any(map(dispatch.says_much, inside(value)))
 
 
-in_full = layout.in_full
-
-
-def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
-    """Return plain values as tables, one row for each item."""
-    return layout.side_by_side(got, expected, where)
+side_by_side, in_full = layout.side_by_side, layout.in_full

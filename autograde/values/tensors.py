@@ -10,11 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autograde.values import differences, dispatch, numbers, python
+from autograde.values import arrays, differences, dispatch, numbers, python
 from autograde.values.base import (
-    FEW,
     MAX_ENTRIES,
-    SAME,
     BadData,
     Difference,
     Plain,
@@ -22,7 +20,6 @@ from autograde.values.base import (
     Table,
     Tables,
     Unrecordable,
-    differs,
 )
 
 MAX_DIMENSIONS = 64
@@ -77,24 +74,7 @@ def apart(got: Plain, expected: Tensor) -> Difference:
     """Return the difference of tensors: shape and dtype first, then the numbers."""
     if not isinstance(got, Tensor):
         return differences.other(got, expected)
-    if got.shape != expected.shape:
-        shapes = tuple(got.shape), tuple(expected.shape)
-        same = numbers.same_numbers(_array(got), _array(expected))
-        said = f"has the shape {shapes[0]}, expected {shapes[1]}"
-        return differs(said, "The numbers are right." if same else "", (got, expected))
-    if got.dtype != expected.dtype:
-        said = f"has the dtype {_name(got)}, expected {_name(expected)}"
-        return differs(said, pair=(got, expected))
-    distance = numbers.distance(_array(got), _array(expected))
-    return Difference(distance, pair=(got, expected), worded=_in_words) if distance else SAME
-
-
-def _in_words(got: Tensor, expected: Tensor) -> tuple[str, str, str]:
-    return numbers.in_words(_array(got), _array(expected))
-
-
-def _name(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+    return numbers.apart(got, expected, _array)
 
 
 def _array(tensor: Tensor) -> numbers.Array:
@@ -108,10 +88,8 @@ def describe(value: Plain) -> str:
     return f"a tensor of shape {tuple(value.shape)}"
 
 
-def side_by_side(got: Plain, expected: Tensor, where: str) -> Tables:
+def side_by_side(got: Tensor, expected: Tensor, where: str) -> Tables:
     """Return two tensors as tables."""
-    if not isinstance(got, Tensor):
-        return None, None
     return numbers.side_by_side(_array(got), _array(expected), where)
 
 
@@ -125,15 +103,9 @@ def cast(value: Plain, like: Tensor) -> Plain:
     return value.to(like.dtype) if isinstance(value, Tensor) else value
 
 
-def float_types(value: Tensor) -> set[str]:
-    """Return the name of a tensor's dtype, if it is one of floats."""
-    return {_name(value)} if value.is_floating_point() else set()
-
-
 def says_much(value: Tensor) -> bool:
     """Return whether a tensor holds numbers that are not all 0 by chance."""
-    some = value.numel() >= FEW or bool(value.count_nonzero())
-    return some and bool(value.isfinite().any())
+    return arrays.says_much(_array(value))
 
 
 def to_bytes(value: Tensor) -> tuple[str, list[int], bytes]:

@@ -102,11 +102,12 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
     facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
     points = {name: float(about["points"]) for name, about in facts.items() if about["grade"]}
     written = [name for name in points if facts[name]["solution"]]
+    headings = (line for cell in nb.cells for line in cell.source.splitlines() if line[:2] == "# ")
     lesson = Lesson(
         root=project.root,
         name=path.parent.name,
         notebook=path.stem,
-        title=title_of(nb) or path.stem,
+        title=next(headings, "")[2:] or path.stem,
         about="",
         minutes=int(nb.metadata.get(MINUTES, 0)),
         exercises=tuple(
@@ -152,9 +153,3 @@ def read_saved(project: Project, path: Path) -> tuple[Record, Path, Lesson, Note
             f"{', '.join(others)} has changed. Run: autograde update"
         )
     return restore(record, original), found, lesson, original
-
-
-def title_of(nb: NotebookNode) -> str:
-    """Return the first heading of a notebook."""
-    lines = (line for cell in nb.cells for line in cell.source.splitlines())
-    return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), "")

@@ -21,6 +21,10 @@ from autograde.workspace.merge import merge
 from autograde.workspace.project import Project, read_lesson, read_notebook
 
 BEFORE = "before_update"
+LEFT = (
+    "left as it is: {}: {}. Rename the file and run autograde update again; then you get a fresh "
+    "copy of the lesson and can copy your answers over."
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def _update(project: Project, released: Path) -> Change | None:
     else:
         students, lesson = parse_file(place, whole=True), read_notebook(released)
         if students.problem:
-            return Change(name, _left(place, students.problem.words), failed=True)
+            return Change(name, LEFT.format(place, students.problem.words.rstrip(".")), failed=True)
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)
         said = ["new version"] if outdated else []
         content = _merged(project, released, students.nb) if outdated else place.read_bytes()
@@ -139,13 +143,6 @@ def _update(project: Project, released: Path) -> Change | None:
     for path in _files(released):
         write_whole(project.handed_out(name) / path.name, path.read_bytes())
     return Change(name, "; ".join(said))
-
-
-def _left(mine: Path, why: str) -> str:
-    return (
-        f"left as it is: {mine}: {why.rstrip('.')}. Rename the file and run autograde update "
-        "again; then you get a fresh copy of the lesson and can copy your answers over."
-    )
 
 
 def _merged(project: Project, released: Path, students: NotebookNode) -> bytes:
