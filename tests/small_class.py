@@ -50,7 +50,7 @@ def make_small_class(root: Path) -> Lesson:
     put_file(lesson, "zoe", fill(lesson, {}))
     put_file(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
-    result = run(root, "grade", LESSON, *NO_WALL)
+    result = run(root, "grade", LESSON, "--workers", "1", *NO_WALL)
     assert result.exit_code == 0, result.output
     put_file(lesson, "kim", b"no notebook")
     with gradebook_of(root) as gradebook:

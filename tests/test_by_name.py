@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from conftest import HERE
+from nightly import nightly
 
 from autograde.sandbox import provisioner
 from autograde.sandbox.wall import missing
@@ -65,6 +66,7 @@ def test_a_course_is_known_by_each_of_its_files(tmp_path: Path, mark: str) -> No
     assert provisioner._is_course(tmp_path)
 
 
+@nightly
 def test_papermill_starts_it(notebook: Path) -> None:
     folder = notebook.parent
     executed = folder / "executed.ipynb"

@@ -151,9 +151,25 @@ def test_the_students_copy_needs_no_gradebook() -> None:
     assert imported_by(code, "nbgrader", "sqlalchemy") == ""
 
 
+A_LESSON = """
+import torch
+torch.set_num_threads(2)  # as on a machine with two cores
+import autograde.notebook
+print(torch.get_num_threads())
+torch.set_num_threads(3)
+import attention_course
+print(torch.get_num_threads())
+"""
+
+
+@cache
+def said_of_a_lesson() -> list[str]:
+    """On how many threads a lesson computes, and once it asks for three; the widgets it imports."""
+    return imported_by(A_LESSON, "anywidget", "ipywidgets").split()
+
+
 def test_a_lesson_that_is_graded_needs_no_widgets() -> None:
-    code = "import attention_course"
-    assert imported_by(code, "anywidget", "ipywidgets") == ""
+    assert said_of_a_lesson()[2:] == []
 
 
 def test_the_coordinator_needs_no_torch() -> None:
@@ -223,18 +239,7 @@ warm.try_the_rest()
 
 
 def test_a_lesson_computes_on_one_thread_until_it_asks_for_more() -> None:
-    code = """
-import torch
-torch.set_num_threads(2)  # as on a machine with two cores
-import autograde.notebook
-print(torch.get_num_threads())
-torch.set_num_threads(3)
-import attention_course
-print(torch.get_num_threads())
-"""
-    command = [sys.executable, "-c", code]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said.split() == ["1", "3"]
+    assert said_of_a_lesson()[:2] == ["1", "3"]
 
 
 def test_torch_that_is_imported_after_the_grader_computes_on_one_thread_too() -> None:

@@ -52,13 +52,25 @@ def rain(tmp_path_factory: pytest.TempPathFactory, without_torch: None) -> Path:
     assert "ModuleNotFoundError" in asked.stderr
     root = tmp_path_factory.mktemp("second") / "rain"
     autograde(root.parent, "init", "rain")
-    autograde(root, "build")
     shutil.rmtree(root / "source")
     shutil.copytree(EXAMPLE / "source", root / "source", ignore=shutil.ignore_patterns("*.ipynb"))
     shutil.copytree(EXAMPLE / "rain", root / "rain", dirs_exist_ok=True)
     autograde(root, "build")
-    autograde(root, "check")
     return root
+
+
+@nightly  # test_any_course.py builds what `autograde new` writes, which is the same lesson
+def test_what_init_writes_builds_and_has_no_fault_as_it_is(
+    tmp_path: Path, without_torch: None
+) -> None:
+    autograde(tmp_path, "init", "wind")
+    autograde(tmp_path / "wind", "build")
+    autograde(tmp_path / "wind", "check")
+
+
+@nightly  # a build refuses the same faults on the practice inputs
+def test_the_example_has_no_fault(rain: Path) -> None:
+    autograde(rain, "check")
 
 
 def test_what_init_writes_is_what_the_example_has(rain: Path) -> None:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -60,10 +61,16 @@ def secrets_of(lesson: Lesson) -> set[str]:
         for variant in (*known.right, *known.wrong):
             lines += [line.split("  #")[0] for line in variant.code.splitlines()]
             lines += [variant.misconception, variant.hint]
-    given = "\n".join(c.source for o in LESSONS for c in read(o.released_notebook).cells)
-    given = one_space(given + re.sub(r"[*`]", "", given))
+    given = given_by_all()
     wanted = {one_space(line) for line in lines if line}
     return {line for line in wanted if len(line) >= FEWEST_LETTERS and line not in given}
+
+
+@cache
+def given_by_all() -> str:
+    """All that student versions say, as it is written and as it is shown."""
+    given = "\n".join(c.source for o in LESSONS for c in read(o.released_notebook).cells)
+    return one_space(given + re.sub(r"[*`]", "", given))
 
 
 @pytest.fixture(scope="module")

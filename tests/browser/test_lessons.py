@@ -11,6 +11,7 @@ import pytest
 from classes import NO_WALL, gradebook_of, make_course
 from conftest import HERE, run
 from downloads import zip_collect
+from nightly import nightly
 from playwright.sync_api import Browser, expect
 
 from autograde.authoring.release import release
@@ -58,6 +59,7 @@ def test_a_student_starts_at_the_table_of_lessons(desk: Desk, student: Path) -> 
     assert [url for url in desk.seen.addresses if not url.startswith(known)] == []
 
 
+@nightly  # test_tools.py runs Validate with the same settings
 def test_validate_says_what_is_not_written(desk: Desk) -> None:
     assert person.validate(desk.page).count("not written yet") == 6
     person.close_dialog(desk.page)
