@@ -11,15 +11,20 @@ FEEDBACK = "feedback/{}/02_causal_mask/causal_mask.html"
 PAGES = [FEEDBACK.format("bob"), FEEDBACK.format("eve"), "report/02_causal_mask.html"]
 
 
+@pytest.fixture(scope="module")
+def reported(small_class: Lesson) -> Lesson:
+    write_report(small_class)
+    return small_class
+
+
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_page_fits_and_asks_for_nothing(
-    small_class: Lesson, browser: Browser, path: str, width: int
+    reported: Lesson, browser: Browser, path: str, width: int
 ) -> None:
-    write_report(small_class)
     with watch(browser) as seen:
         seen.page.set_viewport_size({"width": width, "height": 800})
-        seen.page.goto((small_class.root / path).as_uri())
+        seen.page.goto((reported.root / path).as_uri())
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
         assert [url for url in seen.addresses if not url.startswith(("file:", "data:"))] == []
         assert seen.errors == []
