@@ -117,6 +117,18 @@ def test_nbgraders_command_ends_with_a_submission_that_hangs_and_formgraders_ser
     assert "Timeout" in done.stderr
 
 
+def test_the_template_starts_with_the_first_job_where_ctrl_c_is_not_blocked() -> None:
+    blocked: list[set[int]] = []
+
+    def line() -> None:
+        blocked.append({*signal.pthread_sigmask(signal.SIG_BLOCK, [])})
+
+    with Worker(line) as worker:
+        assert not blocked
+        worker.submit(jobs.pid).result()
+    assert [signal.SIGINT in each for each in blocked] == [False]
+
+
 def test_an_exception_comes_back(worker: Worker) -> None:
     with pytest.raises(ValueError, match="as it should"):
         worker.submit(jobs.fail).result()

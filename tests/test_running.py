@@ -114,6 +114,17 @@ def test_a_worker_stays_with_its_lesson_then_begins_another_then_helps() -> None
     assert not todo
 
 
+def test_a_run_with_nothing_to_do_starts_no_kernels(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(workers, "start_template", lambda *given: started.append(given))
+    found = submissions(graded, [the_lesson(graded)], None)
+    done = list(grade_class(found, How(workers=1, wall=WALL)))
+    assert {each.outcome for each in done} == {UNCHANGED}
+    assert not started
+
+
 def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
     forget(course, results=True)
     assert contents(course) != contents(graded)

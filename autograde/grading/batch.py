@@ -45,7 +45,8 @@ def grade_class(
         if how.scheduler:
             places = workers.on_cluster(how.scheduler, how.wall, package)
         else:
-            places = workers.on_this_machine(number, how.wall, package)
+            now = how.regrade or any(state.read_entry(place) is None for place in submissions)
+            places = workers.on_this_machine(number, how.wall, package, now=now)
         with places as (executors, share):
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start

@@ -124,11 +124,17 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 
 
 @contextmanager
-def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
-    """Start workers, which share one template of the kernels; they end with this block."""
-    line = start_template(wall, package)
+def on_this_machine(
+    number: int, wall: bool, package: str, *, now: bool
+) -> Iterator[tuple[Executors, Share]]:
+    """Start workers, which share one template of the kernels; they end with this block.
+
+    With `now` the template and the first of them start at once, else when there is work.
+    """
+    line = partial(start_template, wall, package)
     workers = [Worker(line, package) for _ in range(number)]
-    workers[0].submit(os.getpid)  # so that the first starts now
+    if now:
+        workers[0].submit(os.getpid)
     try:
         yield workers, lambda shared: shared
     finally:  # the caller has every result by now, or wants no more
@@ -187,21 +193,28 @@ class Worker(ThreadPoolExecutor):
     """
 
     def __init__(
-        self, line: Line | None = None, package: str = "", limits: Limits = LIMITS
+        self,
+        line: Callable[[], Line | None] = lambda: None,
+        package: str = "",
+        limits: Limits = LIMITS,
     ) -> None:
         """Prepare a process, which imports a course's package if it has one.
 
-        `line` leads to the template of the kernels, if there is one yet.
+        `line` returns what leads to the template of the kernels, if they have one.
         """
         # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
-        self._line, self._package, self._seconds = line, package, limits.hung_seconds
+        self._find_line = line
+        self._line: Line | None = None
+        self._package, self._seconds = package, limits.hung_seconds
         self._ended = False
         self._pool: ProcessPoolExecutor | None = None  # None: not started yet, or dead
         self._process = 0
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self._pool is None:  # here, not in the thread: kernels would inherit its blocked Ctrl-C
+            self._line = self._find_line()
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
