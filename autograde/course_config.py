@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -17,6 +18,8 @@ from autograde.course import CourseError
 from autograde.files import write_whole
 
 CONFIG = "nbgrader_config.py"
+EXECUTION = "NBGRADER_EXECUTION"
+"""The environment variable by which nbgrader says that it is grading."""
 NEEDED = {
     "GenerateAssignment": ("preprocessors",),
     "GenerateSolution": ("preprocessors",),
@@ -78,6 +81,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
 
     log.addFilter(note)
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
+    before = os.environ.get(EXECUTION)
     try:
         running.start()
     except NbGraderException as error:
@@ -90,3 +94,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
             f"nbgrader failed on {config.CourseDirectory.assignment_id}: "
             f"{type(reason).__name__}: {reason} (all of it: {path})"
         ) from error
+    finally:  # nbgrader leaves its own value there when it fails
+        os.environ.pop(EXECUTION, None)
+        if before is not None:
+            os.environ[EXECUTION] = before
