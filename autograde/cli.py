@@ -70,25 +70,27 @@ def the_project() -> "Project":
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Make a course that builds and grades as it is."""
+    from autograde.authoring.dist import manual
     from autograde.authoring.new import init as make
 
     lesson = make(folder)
     print(f"{folder} holds the course {course.read_course(folder).title!r} with {lesson.name}.")
     print(f"Next: cd {folder}; autograde build; then write over what says REPLACE.")
-    print("How to write a lesson: docs/authoring.md of the grader")
+    print(f"How to write a lesson: {manual() / 'authoring.md'}")
 
 
 @main.command()
 @click.argument("lesson")
 def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
+    from autograde.authoring.dist import manual
     from autograde.authoring.new import new as make
 
     root = the_course()
     folder = make(root, lesson).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
-    print("How to add an exercise: docs/authoring.md")
+    print(f"How to add an exercise: {manual() / 'authoring.md'}")
 
 
 @main.command()

@@ -210,6 +210,10 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
         f"{LESSON}: 1 of 3 exercises right, 2 of 6 points"
         in on(programs, "autograde", "progress").stdout
     )
+    said = on(programs, "autograde", "init", "my-course").stdout
+    manual = Path(said.strip().rpartition("How to write a lesson: ")[2])
+    assert manual.is_relative_to(tmp_path)
+    assert manual.read_text() == (HERE / "docs" / "authoring.md").read_text()
 
 
 @nightly

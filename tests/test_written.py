@@ -1,6 +1,7 @@
 """Written answers: one question added to a lesson, built, handed in, graded by hand, regraded."""
 
 import html
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,21 +28,9 @@ from autograde.report.classdata import EMPTY, WAITING, read_class
 
 LESSON = "02_causal_mask"
 
-CELLS = """
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_zero", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ### Question: `why_zero` (2 points)
-#
-# Why zero?
-#
-# <!-- BEGIN MARK SCHEME -->
-# One point for naming the multiplication.
-# <!-- END MARK SCHEME -->
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "why_zero", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# <!-- BEGIN SOLUTION -->
-# Because nothing else vanishes in a product.
-# <!-- END SOLUTION -->
-"""  # noqa: E501
+PAGE = (HERE / "docs" / "authoring.md").read_text()
+(CELLS,) = re.findall(r"```python written\n(.*?)```", PAGE, re.DOTALL)
+(ENTRY,) = re.findall(r"```toml written\n(.*?)```", PAGE, re.DOTALL)
 
 
 def with_question(root: Path) -> Lesson:
@@ -49,12 +38,12 @@ def with_question(root: Path) -> Lesson:
     shutil.copytree(HERE / "source", root / "source")
     shutil.copy(HERE / "nbgrader_config.py", root)
     text = root / "source" / LESSON / "causal_mask.py"
-    nb = jupytext.reads(text.read_text() + CELLS, "py:percent")
+    nb = jupytext.reads(f"{text.read_text()}\n{CELLS}", "py:percent")
     jupytext.write(without_demonstrations(nb), text, fmt="py:percent")
     needs = "[lesson.needs]\ntril_causal_weights"
     curriculum = (root / CURRICULUM).read_text()
     assert needs in curriculum
-    changed = curriculum.replace(needs, f"[lesson.written]\nwhy_zero = 2\n\n{needs}")
+    changed = curriculum.replace(needs, f"{ENTRY}\n{needs}")
     (root / CURRICULUM).write_text(changed)
     return lessons(root)[LESSON]
 
@@ -122,11 +111,11 @@ def by_hand(row: Grade) -> None:
 def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
     assert named_cells(released)["why_zero"].source == "YOUR ANSWER HERE"
-    assert named_cells(released)["question_why_zero"].source.strip().endswith("Why zero?")
+    assert named_cells(released)["question_why_zero"].source.strip().endswith("and not ones?")
     assert "naming the multiplication" not in lesson.released_notebook.read_text()
     solution = lesson.solution_notebook.read_text()
     assert "naming the multiplication" in solution
-    assert "nothing else vanishes" in solution
+    assert "only zero makes a product vanish" in solution
     with gradebook_of(lesson.root) as gradebook:
         assert gradebook.find_assignment(LESSON).max_score == lesson.points == 15
 
@@ -246,11 +235,14 @@ def test_linter_refuses_an_answer_or_a_scheme_that_survives(lesson: Lesson) -> N
     nb = source_notebook(lesson)
     student = nbformat.read(lesson.released_notebook, as_version=4)
     assert list(lint.lint_student(nb, student)) == []
-    student.cells[0].source += "\nBecause nothing else vanishes in a product."
-    student.cells[0].source += "\nOne point for naming the multiplication."
+    answer, scheme = (
+        "Because the mask is multiplied, and only zero makes a product vanish.",
+        "Both points for naming the multiplication.",
+    )
+    student.cells[0].source += f"\n{answer}\n{scheme}"
     faults = "\n".join(lint.lint_student(nb, student))
-    assert "a solution line survives: 'Because nothing else vanishes in a product.'" in faults
-    assert "a solution line survives: 'One point for naming the multiplication.'" in faults
+    for line in (answer, scheme):
+        assert f"a solution line survives: {line!r}" in faults
 
 
 def markdown(text: str, name: str = "") -> NotebookNode:

@@ -17,6 +17,8 @@ from autograde.installed import GROUP, LESSONS
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
+MANUAL = "docs"
+"""The folder of the grader's documentation: in its wheel, or beside it in a clone."""
 SETUPTOOLS = 77
 """The oldest setuptools that builds the wheels; where it is older or missing, pip gets it."""
 SHARED = {
@@ -71,6 +73,13 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
         return [_wheel(each, target) for each in made]
 
 
+def manual() -> Path:
+    """Return the folder of the grader's documentation, where it was installed with the grader."""
+    package = Path(autograde.__file__).parent
+    inside = package / MANUAL
+    return inside if inside.is_dir() else package.parent / MANUAL
+
+
 def _project(root: Path) -> dict[str, Any]:
     """Return what a course's pyproject.toml says that its wheel says too.
 
@@ -95,6 +104,9 @@ def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
         "package-data": {"*": ["**/*", ".*"]},
     }
     if autograde.__name__ in packages:
+        if manual().is_dir():
+            to = folder / autograde.__name__ / MANUAL
+            shutil.copytree(manual(), to, dirs_exist_ok=True)
         setuptools["data-files"] = _shared(folder, autograde.__name__)
     build = {"requires": [f"setuptools>={SETUPTOOLS}"], "build-backend": "setuptools.build_meta"}
     tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
