@@ -226,6 +226,14 @@ def test_what_is_wrong_is_marked_a_name_too(got: Any, expected: Any, marked: lis
     assert wanted.wrong == ()
 
 
+def test_the_name_of_an_index_is_shown() -> None:
+    days = pd.DataFrame({"site": ["a", "b"], "mm": [1.5, 2.5]})
+    found = apart(to_plain(days), to_plain(days.set_index("site"))).in_words()
+    table, wanted = side_by_side(*found.pair, found.pair_at)
+    assert table.caption == "DataFrame of shape (2, 2)"
+    assert wanted.caption == "DataFrame of shape (2, 1), index named 'site'"
+
+
 @pytest.mark.parametrize(
     ("got", "expected", "first"),
     [

@@ -101,6 +101,9 @@ def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[i
     caption = [f"{value.what} of shape {shape(value)}", where]
     if value.what == "Series":
         caption.insert(1, f"name {brief(value.parts['name'])}")
+    for axis in ("index", "columns"):
+        if axis in value.parts and (named := value.parts[axis].parts["names"]) != [None]:
+            caption.append(f"{axis} named {', '.join(map(brief, named))}")
     return Table(
         ", ".join(filter(None, caption)),
         tuple(zip(*shown, strict=True)),

@@ -260,7 +260,8 @@ class _Running:
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
     ) -> None:
         if execute_reply["content"].get("ename") == TIMED_OUT:
-            self.notes[cell_index] = "took too long and was interrupted"
+            may = f"a cell may run for {self.limits.cell_seconds} s"
+            self.notes[cell_index] = f"took too long and was interrupted; {may}"
 
 
 def _cell(name: str, source: str) -> dict[str, Any]:
