@@ -42,6 +42,7 @@ def execute(notebook: Path) -> str:
     return str(output.text)
 
 
+@nightly
 def test_nbconvert_and_nbval_start_it(notebook: Path) -> None:
     assert execute(notebook) == "student ['notebook.ipynb']\n"
     nb = nbformat.read(notebook, as_version=4)

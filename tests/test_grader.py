@@ -190,6 +190,7 @@ def test_another_grader_grades_again_what_it_would_grade_otherwise(
     assert set(scores(root).values()) == {change.score}
 
 
+@nightly
 def test_what_an_older_package_graded_is_graded_again(graded: Lesson, tmp_path: Path) -> None:
     """Before, an entry said nothing of the grader."""
     root = shutil.copytree(graded.root, tmp_path / "course")

@@ -37,6 +37,7 @@ def printed(ran: Ran) -> list[str]:
     return ["".join(output.get("text", "") for output in cell["outputs"]) for cell in ran.cells]
 
 
+@nightly
 def test_a_notebook_has_its_time_on_the_clock() -> None:
     cells = [("", f"import time; time.sleep(3); print({n})") for n in "1234"]
     ran = run_job(job(*cells, limits=Limits(notebook_seconds=5)))

@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+from nightly import nightly
 
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.course_config import course_config
@@ -178,6 +179,7 @@ def test_reports_and_exports_do_not_stumble_over_it(course: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+@nightly
 def test_it_becomes_a_lesson_step_by_step(mine: Lesson) -> None:
     """As docs/plain.md says, in a new lesson; passing the visible tests is not enough there."""
     answer, rubric = (

@@ -11,6 +11,7 @@ import pytest
 from big_class import made_up
 from classes import file_of, gradebook_of
 from conftest import run
+from nightly import nightly
 from pages import Outline, outline_of
 
 from autograde.course import CourseError, Lesson, Written, lessons
@@ -341,6 +342,7 @@ def test_a_class_of_broken_files_has_no_mean(small_class: Lesson) -> None:
     assert "no students" in page.text
 
 
+@nightly
 def test_two_thousand_students_on_one_page(small_class: Lesson) -> None:
     data = made_up(replace(small_class, written=(Written("why", 2.0),)), 2000)
     page: Outline = outline_of(render(data))

@@ -17,6 +17,7 @@ from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
+from nightly import nightly
 from traitlets.config import Config
 
 from autograde.authoring.sources import source_notebook
@@ -69,6 +70,7 @@ def nbval(path: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@nightly
 def test_nbval_notices_one_changed_digit(lesson: Lesson, tmp_path: Path) -> None:
     folder = tmp_path / lesson.name
     shutil.copytree(lesson.solution_notebook.parent, folder)
@@ -102,6 +104,7 @@ def shortened(notebook: Path, folder: Path) -> Path:
     return folder / notebook.name
 
 
+@nightly
 def test_validate_tells_untouched_from_right(new_lesson: Lesson, tmp_path: Path) -> None:
     untouched = shortened(new_lesson.released_notebook, tmp_path / "released")
     solution = shortened(new_lesson.solution_notebook, tmp_path / "solution")
