@@ -278,8 +278,8 @@ show(
 # One head halves its weight. (It gets below 0.50 by weights that change a little with the words; blind to them, it does not.) Two heads take one word
 # each.
 #
-# Why do six heads of one number do worse? With one number in a query and in a key, a score is their product. As the query grows, the largest key wins,
-# as it falls, the smallest, and never a key between them. Queries and keys of two numbers cure it.
+# Why do six heads of one number do worse? With one number in a query and in a key, a score is their product. As the query grows, the largest key wins;
+# as it falls, the smallest; never a key between them. Queries and keys of two numbers cure it.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -612,7 +612,7 @@ table(mha(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0"
 print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper(batch)).abs().max().item() < 1e-6)
 
 # %% [markdown]
-# That is part 2's table. Then why cut, and not stack?
+# That is part 2's table. Then why not keep the wrapper?
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: times both classes with 12 heads of 16, in milliseconds

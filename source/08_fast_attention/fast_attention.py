@@ -131,7 +131,7 @@ my_guess = None  # gigabytes
 beside(my_guess, 100_000**2 * 4 / 1e9)
 
 # %% [markdown]
-# The context vectors of that head (64 numbers a word) take 0.03 GB. And a processor has two kinds of memory. Here they are for an NVIDIA A100 (Dao et
+# The context vectors of that head (64 numbers a word) take 0.03 GB. A processor has two kinds of memory. Here they are for an NVIDIA A100 (Dao et
 # al. 2022, figure 1):
 #
 # | | holds | moves |
@@ -187,7 +187,7 @@ show(
 )
 
 # %% [markdown]
-# When the maximum rises, all earlier bars shrink by one and the same factor. So their *sum* shrinks by it, too, and nobody has to go back to them.
+# When the maximum rises, all earlier bars shrink by the same factor. So their *sum* shrinks by it, too, and nobody has to go back to them.
 #
 # **Predict, then run.** By which factor do the first four bars shrink when the maximum rises from 3.0 to 4.2?
 
@@ -323,7 +323,7 @@ def _(r):
 # Your two functions in the trained model. In head 2.2 the word *she*, after *upstairs .*, has 17 words to look at. Cut them into the first nine
 # (`<end>` *Lucy has two books . Ben has a*) and the last eight (*cake . he eats it upstairs . she*).
 #
-# **Predict, then run.** Within each part the weights add up to 1. After the merge, which share of *she*'s weight has the first part?
+# **Predict, then run.** Within each part the weights add up to 1. After the merge, what share of *she*'s weight is the first part's?
 
 # %%
 my_guess = None  # a number between 0 and 1
@@ -578,9 +578,9 @@ show(
 )
 
 # %% [markdown]
-# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 ms. It sends
-# 2,080 tiles to the GPU one after the other, and each of a tile's dozen steps writes its result out. **The idea saves memory; a compiled kernel, which
-# keeps a tile in fast memory, saves time.**
+# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 ms
+# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's dozen steps writes its result out. **The idea saves
+# memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
 #
@@ -895,7 +895,7 @@ print("within 0.000000000001 of autograd:", all((one - other).abs().max().item()
 
 # %% [markdown]
 # **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. The cell needs a GPU. On the
-# H200 it took 4.1 ms for 32,768 tokens, where the Python loop took 364 and PyTorch 2.5.
+# H200 it took 4.1 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: the same tiles, compiled; needs a GPU

@@ -852,7 +852,7 @@ explore(who_reads, alt="Query heads above, key-value heads below, a solid line w
 # %% [markdown]
 # What does sharing cost? In the trained model let two heads share one key matrix, the mean of their two, and one value matrix likewise: half the cache.
 #
-# **Predict, then run.** Which share of the questions does it still answer? (With its four heads: 100%.)
+# **Predict, then run.** What share of the questions does it still answer? (With its four heads: 100%.)
 
 # %%
 my_guess = None  # a number from 0 to 1
