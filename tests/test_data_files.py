@@ -13,7 +13,7 @@ from nightly import few
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import CONFIG
-from autograde.data_files import misplaced
+from autograde.data_files import data_files, misplaced
 
 NAME = "07_my_lesson"
 
@@ -150,6 +150,7 @@ def test_a_file_that_would_give_answers_away_is_refused_by_name(mine: Lesson, na
     said = misplace(mine, name)
     (refused,) = misplaced(mine)
     assert refused.startswith(said)
+    assert name not in data_files(mine)
 
 
 def test_every_command_refuses_files_that_would_give_answers_away(mine: Lesson) -> None:

@@ -200,7 +200,7 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
     autograde(course, "dist", LESSON)
     programs = laptop(tmp_path, [*(course / "dist").glob("*.whl")])
     (packages,) = (tmp_path / "env").glob("lib/*/site-packages")
-    packages.joinpath("sitecustomize.py").write_text(WITHOUT_TORCH)
+    packages.joinpath("without_torch.pth").write_text(WITHOUT_TORCH)  # Debian has a sitecustomize
     assert "ModuleNotFoundError" in on(programs, "python", "-c", "import torch").stderr
     assert on(programs, "autograde", "lab", "--version").returncode == 0
     work = tmp_path / "home" / "rain" / "work" / LESSON / "a_wet_week.ipynb"
