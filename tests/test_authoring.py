@@ -67,6 +67,14 @@ SLIPS = {
         "center_rows: the lesson's own answer fails “float64 in, float64 out, for any layout in "
         "memory”: `center_rows(x)` raises KeyError: 4",
     ),
+    "marks around all of a cell": Slip(
+        TEXT, 'def center_rows(x):\n    """Every row of x minus its own mean: (..., n) -> (..., '
+        'n)."""\n    ### BEGIN SOLUTION\n',
+        "### BEGIN SOLUTION\ndef center_rows(x):\n",
+        "center_rows: what students get in its place raises NotImplementedError as soon as the "
+        "cell is run, so that the name is missing: put the solution's marks inside a function, in "
+        "a class inside each method",
+    ),
     "an answer that changes its arguments": Slip(
         TEXT, "    return x - x.mean(dim=-1, keepdim=True)",
         "    with torch.no_grad():\n        x += 1\n"
@@ -158,6 +166,12 @@ SLIPS = {
         VARIANTS, "-    return x - x.mean(dim=-1, keepdim=True)\n", "-    return x\n",
         "center_rows.md: mean_of_everything cannot edit reference: lines that occur 0 times in the "
         "answer: return x",
+    ),
+    "an edit of two places in one piece": Slip(
+        VARIANTS, "+    return x - x.mean()\n",
+        "+    return x - x.mean()\n-def center_rows(x):\n+def center_rows(x, y=0):\n",
+        "mean_of_everything cannot edit reference: lines that do not follow each other in the "
+        "answer (a line @@ goes between two places): return x",
     ),
     "an edit of nothing": Slip(
         VARIANTS, "```diff reference", "```diff column_of_mean",
@@ -269,6 +283,9 @@ def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:
 
 WEAK: dict[str, Callable[[str], str]] = {
     "the wrong variant cut_off passes every line": lambda text: text.replace(".detach()", ""),
+    "the wrong variant cut_off passes every line on 3 of 4 seeds: draw": lambda text: text.replace(
+        ".detach()", " + (x.shape == (1, 8) and bool(x[0, 0] > 3))"
+    ),
     "tolerances, 10 are needed: draw larger": lambda text: text.replace(
         ".detach()", " * (1 + 1e-5 * (x.dtype == torch.float32))"
     ),

@@ -152,7 +152,7 @@ def judge_variants(
     """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    least: dict[str, tuple[float, float]] = {}
+    margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     broken: dict[str, str] = {}
@@ -177,11 +177,11 @@ def judge_variants(
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
-            near, before = _margin(recording, key), least.get(variant.name, (inf, 1))
-            least[variant.name] = min(before, near, key=lambda each: each[0] / each[1])
+            margins[variant.name].append(_margin(recording, key))
             share = judge(recording, key, trusted=True).points / exercise.points
             earned[variant.name] = max(share, earned[variant.name])
     shares = sorted(earned.items(), key=lambda item: -item[1])
+    least = {name: min(each, key=lambda one: one[0] / one[1]) for name, each in margins.items()}
     return Result(
         exercise=exercise.name,
         points=exercise.points,
@@ -195,7 +195,11 @@ def judge_variants(
             *([ALL_GUESSED] if guessed else []),
             *watched,
             *_in_words(failed, len(seeds), lesson.name),
-            *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
+            *(
+                _too_near(name, *found, [margin for margin, _ in margins[name]])
+                for name, found in least.items()
+                if found[0] < found[1]
+            ),
             *(
                 f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
                 f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
@@ -227,8 +231,14 @@ def _too_much_watched(key: Key) -> list[str]:
     ]
 
 
-def _too_near(name: str, margin: float, least: float) -> str:
-    if margin <= 1:
+def _too_near(name: str, margin: float, least: float, margins: Sequence[float]) -> str:
+    passed = sum(margin <= 1 for margin in margins)
+    if 0 < passed < len(margins):
+        return (
+            f"the wrong variant {name} passes every line on {passed} of {len(margins)} seeds: draw "
+            "inputs that always show what it gets wrong, or add a case that is not drawn"
+        )
+    if passed:
         return (
             f"the wrong variant {name} passes every line. Add a line that it fails, or correct "
             "what it is meant to get wrong"
