@@ -130,6 +130,18 @@ def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:
     assert "is right." in repr(found)
 
 
+def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(stub)
+    found = asking.case()
+    assert found is not None
+    text = repr(found)
+    assert "is right" not in text
+    assert "was not judged. Not written yet." in text
+    assert "expected (shape (5, 7))" in text
+    assert "came back" not in text
+
+
 def test_what_can_be_asked_is_folded_in_the_panel(
     shown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

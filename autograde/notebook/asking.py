@@ -8,7 +8,7 @@ from typing import Any
 
 from autograde.notebook import practice
 from autograde.progress import Standing
-from autograde.rubric.judge import Failure, right_case
+from autograde.rubric.judge import Failure, right_case, unjudged_case
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 
@@ -100,7 +100,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
     result = outcome.value if outcome.error is None else error
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
-    failure = verdict.lines[place].failure or right_case(known)
+    judged = verdict.lines[place]
+    unmarked = right_case(known) if judged.passed else unjudged_case(known, verdict.note)
+    failure = judged.failure or unmarked
     return Example(f"{name}: {expected.name}", known.call, *values, failure)
 
 
