@@ -95,6 +95,24 @@ def test_an_error_between_the_lines_is_told() -> None:
     assert verdict.note.startswith("Not checked: `missing_name` is not defined yet.")
 
 
+def test_an_answer_that_is_missing_below_a_helper_is_named_once() -> None:
+    def helper(x: Tensor) -> Tensor:
+        return it(x)  # noqa: F821
+
+    verdict = judge(record(simple, helper), make_key(simple, lambda x: x))
+    assert verdict.note.startswith("Not checked: `it` is not defined yet.")
+    assert not any(line.failure and line.failure.sentence for line in verdict.lines)
+
+
+def test_another_missing_name_in_an_answer_is_an_error_of_its_line() -> None:
+    def answer(x: Tensor) -> Tensor:
+        return other(x)  # noqa: F821
+
+    recording = record(simple, answer)
+    assert recording.stopped is None
+    assert [line.cases[0].outcome.error for line in recording.lines] == ["NameError"] * 2
+
+
 def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(x: Tensor) -> Tensor:
         if len(x) == 4:
