@@ -1,5 +1,6 @@
 """What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from conftest import HERE, run
 
 from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
+from autograde.authoring.expected import read_tolerances
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
@@ -298,6 +300,20 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     path.write_text(WEAK[words](path.read_text()))
     (checked,) = check.check(mine)
     assert words in "\n".join(checked.faults)
+
+
+@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])
+def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
+    mine: Lesson, tolerance: float, todo: str
+) -> None:
+    measured = read_tolerances(mine)
+    measured["center_rows"]["every row has the mean 0"]["tolerance"] = tolerance
+    mine.tolerance_file.write_text(json.dumps(measured))
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text().replace("/ x.shape[-1]", "/ x.shape[0]"))
+    (fault,) = check.check(mine)[0].faults
+    assert fault.startswith("the right variant sum_over_count fails “every row has the mean 0”")
+    assert todo in fault
 
 
 def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine: Lesson) -> None:

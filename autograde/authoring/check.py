@@ -17,12 +17,12 @@ from rich.table import Table
 
 from autograde.authoring import expected, lint
 from autograde.authoring.marks import students_version
-from autograde.authoring.measure import SAFETY, for_each_exercise
+from autograde.authoring.measure import SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
-from autograde.grading.running.reference import load, right_key
+from autograde.grading.running.reference import Lines, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
@@ -194,7 +194,7 @@ def judge_variants(
             *broken.values(),
             *([ALL_GUESSED] if guessed else []),
             *watched,
-            *_in_words(failed, len(seeds), lesson.name),
+            *_in_words(failed, len(seeds), lesson.name, measured),
             *(
                 _too_near(name, *found, [margin for margin, _ in margins[name]])
                 for name, found in least.items()
@@ -257,7 +257,7 @@ def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] 
     return {line.name for line in wrong}
 
 
-def _in_words(failed: Failures, seeds: int, lesson: str) -> Iterator[str]:
+def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
     """Yield a fault for each answer that fails: its first line with why, then the other lines."""
     for who, lines in failed.items():
         if not lines:
@@ -265,12 +265,18 @@ def _in_words(failed: Failures, seeds: int, lesson: str) -> Iterator[str]:
         (first, said), *others = lines.items()
         times = "" if len(said) == seeds else f" on {len(said)} of {seeds} seeds"
         more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
-        todo = (
-            "Correct it, or leave the line out"
-            if who == OWN
-            else "Correct it; if it is right and differs by rounding alone, run: "
-            f"autograde check --measure {lesson}"
-        )
+        if who == OWN:
+            todo = "Correct it, or leave the line out"
+        elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
+            todo = (
+                "Correct it; if it is right, the expected number is 0 but for rounding: draw "
+                "inputs that lead to another, or have the answer round"
+            )
+        else:
+            todo = (
+                "Correct it; if it is right and differs by rounding alone, run: "
+                f"autograde check --measure {lesson}"
+            )
         why = said[0].rstrip(".") + "." + (more if others else "")
         yield f"{who} fails “{first}”{times}: {why} {todo}"
 
