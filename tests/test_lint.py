@@ -114,6 +114,7 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     faults = "\n".join(lint.lint_student(nb, student))
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
     assert "a solution line survives: 'return queries @ keys.T'" in faults
+    assert "a solution line survives: ')'" not in faults
     assert "setup: the student's cell holds an output" in faults
 
 
