@@ -17,6 +17,7 @@ from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge
+from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.plain import ContractBroken
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
@@ -93,6 +94,15 @@ def test_an_error_between_the_lines_is_told() -> None:
     assert len(recording.lines) == 1
     verdict = judge(recording, make_key(simple, lambda x: x))
     assert verdict.note.startswith("Not checked: `missing_name` is not defined yet.")
+
+
+def test_a_tensor_that_cannot_be_drawn_says_what_draws_arrays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"r\.rng is NumPy's generator"):
+        Draws(1, "it").normal(2)
+    assert Draws(1, "it").integer(3, 3) == 3
 
 
 def test_an_answer_that_is_missing_below_a_helper_is_named_once() -> None:
