@@ -305,7 +305,10 @@ def text_of(lesson: Lesson) -> str:
         CourseError: there is none.
     """
     if not lesson.text.is_file():
-        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
+        raise CourseError(
+            f"the lesson {lesson.name} has no text: {lesson.text} is missing. Put it back, or take "
+            f"the lesson out of {CURRICULUM}"
+        )
     return lesson.text.read_text(encoding="utf-8")
 
 

@@ -65,6 +65,8 @@ TASKS = {
             'def summary(x):\n    return {"biggest": max(x), "mean": sum(x) / len(x)}',
             "def summary(x):\n    return OrderedDict(biggest=max(x), mean=float(np.mean(x)))",
             'def summary(x):\n    return {"mean": np.mean(x), "biggest": np.max(x)}',
+            "def summary(x):\n    most, mean = max(x), sum(x) / len(x)\n"
+            '    return {"mean": mean, "biggest": int(most) if most == int(most) else most}',
         ),
         (
             'def summary(x):\n    return {"mean": max(x), "biggest": sum(x) / len(x)}',

@@ -1,5 +1,6 @@
 """What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from conftest import HERE, run
 
 from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
+from autograde.authoring.expected import read_tolerances
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
@@ -66,6 +68,14 @@ SLIPS = {
         "    return x - x.mean(dim=-1, keepdim=True)",
         "center_rows: the lesson's own answer fails “float64 in, float64 out, for any layout in "
         "memory”: `center_rows(x)` raises KeyError: 4",
+    ),
+    "marks around all of a cell": Slip(
+        TEXT, 'def center_rows(x):\n    """Every row of x minus its own mean: (..., n) -> (..., '
+        'n)."""\n    ### BEGIN SOLUTION\n',
+        "### BEGIN SOLUTION\ndef center_rows(x):\n",
+        "center_rows: what students get in its place raises NotImplementedError as soon as the "
+        "cell is run, so that the name is missing: put the solution's marks inside a function, in "
+        "a class inside each method",
     ),
     "an answer that changes its arguments": Slip(
         TEXT, "    return x - x.mean(dim=-1, keepdim=True)",
@@ -158,6 +168,12 @@ SLIPS = {
         VARIANTS, "-    return x - x.mean(dim=-1, keepdim=True)\n", "-    return x\n",
         "center_rows.md: mean_of_everything cannot edit reference: lines that occur 0 times in the "
         "answer: return x",
+    ),
+    "an edit of two places in one piece": Slip(
+        VARIANTS, "+    return x - x.mean()\n",
+        "+    return x - x.mean()\n-def center_rows(x):\n+def center_rows(x, y=0):\n",
+        "mean_of_everything cannot edit reference: lines that do not follow each other in the "
+        "answer (a line @@ goes between two places): return x",
     ),
     "an edit of nothing": Slip(
         VARIANTS, "```diff reference", "```diff column_of_mean",
@@ -269,6 +285,9 @@ def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:
 
 WEAK: dict[str, Callable[[str], str]] = {
     "the wrong variant cut_off passes every line": lambda text: text.replace(".detach()", ""),
+    "the wrong variant cut_off passes every line on 3 of 4 seeds: draw": lambda text: text.replace(
+        ".detach()", " + (x.shape == (1, 8) and bool(x[0, 0] > 3))"
+    ),
     "tolerances, 10 are needed: draw larger": lambda text: text.replace(
         ".detach()", " * (1 + 1e-5 * (x.dtype == torch.float32))"
     ),
@@ -281,6 +300,20 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     path.write_text(WEAK[words](path.read_text()))
     (checked,) = check.check(mine)
     assert words in "\n".join(checked.faults)
+
+
+@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])
+def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
+    mine: Lesson, tolerance: float, todo: str
+) -> None:
+    measured = read_tolerances(mine)
+    measured["center_rows"]["every row has the mean 0"]["tolerance"] = tolerance
+    mine.tolerance_file.write_text(json.dumps(measured))
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text().replace("/ x.shape[-1]", "/ x.shape[0]"))
+    (fault,) = check.check(mine)[0].faults
+    assert fault.startswith("the right variant sum_over_count fails “every row has the mean 0”")
+    assert todo in fault
 
 
 def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine: Lesson) -> None:

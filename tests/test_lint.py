@@ -108,10 +108,13 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     assert list(lint.lint_student(nb, student)) == []
     named_cells(student)["context_vectors"].source += "\n    return weights @ values"
     student.cells[0].source += "\nreturn queries @ keys.T"
+    named_cells(nb)["attention_weights"].source += "\n})"
+    student.cells[0].source += "\n})"
     named_cells(student)["setup"].outputs = [nbformat.v4.new_output("stream", text="1")]
     faults = "\n".join(lint.lint_student(nb, student))
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
     assert "a solution line survives: 'return queries @ keys.T'" in faults
+    assert "a solution line survives: '})'" not in faults
     assert "setup: the student's cell holds an output" in faults
 
 

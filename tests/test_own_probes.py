@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import HERE
 
+from autograde.authoring.marks import without_solution
 from autograde.course import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load
 from autograde.rubric.kinds import outcomes_of, wrong_cases
@@ -109,3 +110,28 @@ def test_a_helper_calls_the_answer_that_is_judged(setup: str, tmp_path: Path) ->
     assert wrong_lines(reference, "newton", wrong) == ["one step, three steps"]
     assert wrong_lines(reference, "newton", answer) == []  # the other answer is gone again
     assert wrong_lines(reference, "newton", "def newton(x:") == ["one step, three steps"]
+
+
+CLASS = {
+    ("raise ValueError", "print"): ["an overdraft"],
+    ("amount > self.balance", "amount >= self.balance"): ["all of it can be withdrawn"],
+    ("self.balance = opening", "type(self).balance = 0"): [
+        "the balance after each step",
+        "all of it can be withdrawn",
+    ],
+}
+
+
+@pytest.mark.parametrize(("change", "fails"), CLASS.items())
+def test_a_class_is_judged_by_what_its_methods_return(
+    change: tuple[str, str], fails: list[str], tmp_path: Path
+) -> None:
+    answer = block("class answer")
+    setup, rubric = block("class setup"), block("class rubric")
+    reference = program(tmp_path, "Account", setup, answer, rubric)
+    assert wrong_lines(reference, "Account", answer) == []
+    assert change[0] in answer
+    assert wrong_lines(reference, "Account", answer.replace(*change)) == fails
+    stub = reference.with_answer(without_solution(answer)).record("Account", 1)
+    outcomes = [case.outcome for line in stub.lines for case in line.cases]
+    assert all(outcome.not_attempted for outcome in outcomes)

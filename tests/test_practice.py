@@ -50,6 +50,7 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
     monkeypatch.setattr(practice, "verdicts", {})
     monkeypatch.setattr(practice, "recordings", {})
+    monkeypatch.setattr(practice, "unjudged", set())
     monkeypatch.setattr(asking, "_hints_shown", Counter())
     monkeypatch.setattr(runs, "_runs", [])
     return panels
@@ -128,6 +129,18 @@ def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:
     found = asking.case("it", 1)
     assert found is not None
     assert "is right." in repr(found)
+
+
+def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(stub)
+    found = asking.case()
+    assert found is not None
+    text = repr(found)
+    assert "is right" not in text
+    assert "was not judged. Not written yet." in text
+    assert "expected (shape (5, 7))" in text
+    assert "came back" not in text
 
 
 def test_what_can_be_asked_is_folded_in_the_panel(
@@ -235,6 +248,23 @@ def test_nothing_older_is_judged_when_the_last_run_of_the_answer_failed(shown: l
         cell(right)
     assert shown[0].startswith("it: not judged\nThe cell of it, run as [7], ended with an error")
     assert "points" not in shown[0]
+
+
+def test_questions_after_an_error_are_about_the_cell_that_had_it(shown: list[str]) -> None:
+    cell(right)
+    practice.verdicts["another"] = practice.verdicts["it"]
+    runs._runs.append(Run(7, "def it(x)", "SyntaxError: no"))
+    with pytest.raises(practice.RubricFailed):
+        cell(right)
+    asking.why()
+    assert shown[-1].startswith("it: why\nIts cell ended with an error. Fix that")
+    assert asking.case() is None
+    assert shown[-1].startswith("it: case\nIts cell ended with an error. Fix that")
+    del practice.verdicts["another"]
+    runs._runs.append(Run(8, "def it(x):\n    return x", ""))
+    cell(right)
+    asking.why()
+    assert shown[-1] == "it: why\nIt is right."
 
 
 def test_missing_practice_data_says_what_to_do(

@@ -17,6 +17,7 @@ from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge
+from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.plain import ContractBroken
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
@@ -93,6 +94,33 @@ def test_an_error_between_the_lines_is_told() -> None:
     assert len(recording.lines) == 1
     verdict = judge(recording, make_key(simple, lambda x: x))
     assert verdict.note.startswith("Not checked: `missing_name` is not defined yet.")
+
+
+def test_a_tensor_that_cannot_be_drawn_says_what_draws_arrays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"r\.rng is NumPy's generator"):
+        Draws(1, "it").normal(2)
+    assert Draws(1, "it").integer(3, 3) == 3
+
+
+def test_an_answer_that_is_missing_below_a_helper_is_named_once() -> None:
+    def helper(x: Tensor) -> Tensor:
+        return it(x)  # noqa: F821
+
+    verdict = judge(record(simple, helper), make_key(simple, lambda x: x))
+    assert verdict.note.startswith("Not checked: `it` is not defined yet.")
+    assert not any(line.failure and line.failure.sentence for line in verdict.lines)
+
+
+def test_another_missing_name_in_an_answer_is_an_error_of_its_line() -> None:
+    def answer(x: Tensor) -> Tensor:
+        return other(x)  # noqa: F821
+
+    recording = record(simple, answer)
+    assert recording.stopped is None
+    assert [line.cases[0].outcome.error for line in recording.lines] == ["NameError"] * 2
 
 
 def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "a scalar for a float": (np.float64(2.5), 2.5),
     "a scalar for an int": (np.int32(2), 2),
     "a scalar for a bool": (np.bool_(True), True),
+    "a whole number for a float": ({"rate": 0}, {"rate": 0.0}),
     "keys of NumPy": ({np.int64(1): 2}, {1: 2}),
     "text of another width": (np.array(["a"], dtype="U9"), np.array(["a"])),
     "days in seconds": (np.array("2020-01-01", "M8[D]"), np.array("2020-01-01", "M8[s]")),
@@ -121,6 +122,7 @@ NEAR: dict[str, tuple[Any, Any]] = {
     "a key": ({0.1 + 0.2: "a"}, {0.3: "a"}),
     "in a set": ({0.1 + 0.2, 5.0}, {5.0, 0.3}),
     "a tuple in a set": ({(0.1 + 0.2, "a")}, {(0.3, "a")}),
+    "a whole number for a float": (3, 3 * (1 + 2**-52)),
     "nearly 0 in a list": ([1.0, 1e-17], [1.0, 0.0]),
     "an index": (pd.Series([1], index=[0.1 + 0.2]), pd.Series([1], index=[0.3])),
 }
@@ -138,6 +140,9 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "an item of a set": ({1, 2}, {1, 3}, " lacks 3 and should not have 2"),
     "a value": ({"a": [1, 2]}, {"a": [1, 3]}, ", a at [1] is 2, expected 3"),
     "int for bool": (1, True, " is 1, expected True"),
+    "bool for a float": (True, 1.0, " is True, expected 1.0"),
+    "bool for an int": (True, 1, " is True, expected 1"),
+    "a float for an int": ([2.0], [2], "[0] is 2.0, expected 2"),
     "text for bytes": ("a", b"a", " is 'a', expected b'a'"),
     "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
     "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
@@ -193,6 +198,11 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
     if found.pair:
         for table in side_by_side(*found.pair, found.pair_at):
             assert table is None or len(table.labels) in (0, len(table.rows))
+
+
+def test_a_float_where_an_int_is_expected_is_called_a_float() -> None:
+    assert apart({"n": [2.0]}, {"n": [2]}).note == "It is a float; an int is expected."
+    assert apart(2.5, 2).note == ""
 
 
 @pytest.mark.parametrize("kind", [np.zeros, torch.zeros, lambda n: pd.Series(np.zeros(n))])

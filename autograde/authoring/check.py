@@ -17,12 +17,12 @@ from rich.table import Table
 
 from autograde.authoring import expected, lint
 from autograde.authoring.marks import students_version
-from autograde.authoring.measure import SAFETY, for_each_exercise
+from autograde.authoring.measure import SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
-from autograde.grading.running.reference import load, right_key
+from autograde.grading.running.reference import Lines, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
@@ -152,7 +152,7 @@ def judge_variants(
     """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    least: dict[str, tuple[float, float]] = {}
+    margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     broken: dict[str, str] = {}
@@ -177,11 +177,11 @@ def judge_variants(
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
-            near, before = _margin(recording, key), least.get(variant.name, (inf, 1))
-            least[variant.name] = min(before, near, key=lambda each: each[0] / each[1])
+            margins[variant.name].append(_margin(recording, key))
             share = judge(recording, key, trusted=True).points / exercise.points
             earned[variant.name] = max(share, earned[variant.name])
     shares = sorted(earned.items(), key=lambda item: -item[1])
+    least = {name: min(each, key=lambda one: one[0] / one[1]) for name, each in margins.items()}
     return Result(
         exercise=exercise.name,
         points=exercise.points,
@@ -194,8 +194,12 @@ def judge_variants(
             *broken.values(),
             *([ALL_GUESSED] if guessed else []),
             *watched,
-            *_in_words(failed, len(seeds), lesson.name),
-            *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
+            *_in_words(failed, len(seeds), lesson.name, measured),
+            *(
+                _too_near(name, *found, [margin for margin, _ in margins[name]])
+                for name, found in least.items()
+                if found[0] < found[1]
+            ),
             *(
                 f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
                 f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
@@ -227,8 +231,14 @@ def _too_much_watched(key: Key) -> list[str]:
     ]
 
 
-def _too_near(name: str, margin: float, least: float) -> str:
-    if margin <= 1:
+def _too_near(name: str, margin: float, least: float, margins: Sequence[float]) -> str:
+    passed = sum(margin <= 1 for margin in margins)
+    if 0 < passed < len(margins):
+        return (
+            f"the wrong variant {name} passes every line on {passed} of {len(margins)} seeds: draw "
+            "inputs that always show what it gets wrong, or add a case that is not drawn"
+        )
+    if passed:
         return (
             f"the wrong variant {name} passes every line. Add a line that it fails, or correct "
             "what it is meant to get wrong"
@@ -247,7 +257,7 @@ def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] 
     return {line.name for line in wrong}
 
 
-def _in_words(failed: Failures, seeds: int, lesson: str) -> Iterator[str]:
+def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
     """Yield a fault for each answer that fails: its first line with why, then the other lines."""
     for who, lines in failed.items():
         if not lines:
@@ -255,12 +265,18 @@ def _in_words(failed: Failures, seeds: int, lesson: str) -> Iterator[str]:
         (first, said), *others = lines.items()
         times = "" if len(said) == seeds else f" on {len(said)} of {seeds} seeds"
         more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
-        todo = (
-            "Correct it, or leave the line out"
-            if who == OWN
-            else "Correct it; if it is right and differs by rounding alone, run: "
-            f"autograde check --measure {lesson}"
-        )
+        if who == OWN:
+            todo = "Correct it, or leave the line out"
+        elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
+            todo = (
+                "Correct it; if it is right, the expected number is 0 but for rounding: draw "
+                "inputs that lead to another, or have the answer round"
+            )
+        else:
+            todo = (
+                "Correct it; if it is right and differs by rounding alone, run: "
+                f"autograde check --measure {lesson}"
+            )
         why = said[0].rstrip(".") + "." + (more if others else "")
         yield f"{who} fails “{first}”{times}: {why} {todo}"
 

@@ -218,8 +218,11 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> Iterator[str]:
 
 
 def _tells(line: str) -> bool:
-    """Return whether a line gives something away: a call or an operation, not a name."""
-    if line.endswith(":"):
+    """Return whether a line gives something away: a call or an operation, not a name.
+
+    Part of a statement does if there is a word in it: `)` closes any call.
+    """
+    if line.endswith(":") or not re.search(r"\w", line):
         return False
     try:
         tree = ast.parse(line)
@@ -282,7 +285,15 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """
     reference, cells = load(lesson), named_cells(nb)
     for name, key in practice_keys(lesson).items():
-        stub = reference.with_answer(without_solution(cells[name].source))
+        try:
+            stub = reference.with_answer(without_solution(cells[name].source))
+        except Exception as error:  # where the answer ends the cell, Run All ends too
+            yield (
+                f"{name}: what students get in its place raises {type(error).__name__} as soon as "
+                "the cell is run, so that the name is missing: put the solution's marks inside a "
+                "function, in a class inside each method"
+            )
+            continue
         verdict = judge(stub.record(name, PRACTICE_SEED), key)
         if GIVEN in cells[name].source:
             if verdict.points:

@@ -197,7 +197,10 @@ def apply_edit(answer: str, edit: str) -> str:
         places = [match.start() for match in re.finditer(f"(?={re.escape(before)}\n)", answer)]
         if len(places) != 1:
             quoted = before.replace("\n", "\n    ")  # indented, so that it is read as one fault
-            raise ValueError(f"lines that occur {len(places)} times in the answer:{quoted}")
+            fault = f"occur {len(places)} times in the answer"
+            if not places and all(f"{line}\n" in answer + "\n" for line in before[1:].split("\n")):
+                fault = "do not follow each other in the answer (a line @@ goes between two places)"
+            raise ValueError(f"lines that {fault}:{quoted}")
         found.append((places[0], before, after))
     for place, before, after in sorted(found, reverse=True):
         answer = answer[:place] + after + answer[place + len(before) :]

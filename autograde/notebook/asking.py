@@ -8,11 +8,12 @@ from typing import Any
 
 from autograde.notebook import practice
 from autograde.progress import Standing
-from autograde.rubric.judge import Failure, right_case
+from autograde.rubric.judge import Failure, right_case, unjudged_case
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 
 _hints_shown: Counter[str] = Counter()
+FIX_FIRST = "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
 
 
 def hint(exercise: str = "") -> None:
@@ -32,7 +33,9 @@ def why(exercise: str = "") -> None:
     if not (name := _exercise(exercise)):
         return
     verdict = practice.verdicts.get(name)
-    if verdict is None:
+    if name in practice.unjudged:
+        said = [FIX_FIRST]
+    elif verdict is None:
         said = ["Run its rubric cell first."]
     elif verdict.passed:
         said = ["It is right."]
@@ -82,6 +85,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     if not name:
         return None
     recording = practice.recordings.get(name)
+    if name in practice.unjudged:
+        practice.show(f"{name}: case", [FIX_FIRST])
+        return None
     if recording is None:
         practice.show(f"{name}: case", ["Run its rubric cell first."])
         return None
@@ -100,7 +106,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
     result = outcome.value if outcome.error is None else error
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
-    failure = verdict.lines[place].failure or right_case(known)
+    judged = verdict.lines[place]
+    unmarked = right_case(known) if judged.passed else unjudged_case(known, verdict.note)
+    failure = judged.failure or unmarked
     return Example(f"{name}: {expected.name}", known.call, *values, failure)
 
 
@@ -133,7 +141,7 @@ def _exercise(name: str) -> str:
     """Return an exercise's name; if no exercise has that name, say so and return ""."""
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
-        if known := wrong or list(practice.verdicts):
+        if known := [*practice.unjudged] or wrong or list(practice.verdicts):
             return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""

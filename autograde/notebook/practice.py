@@ -48,6 +48,8 @@ verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
 recordings: dict[str, Recording] = {}
 """The recordings that those verdicts judge, by exercise."""
+unjudged: set[str] = set()
+"""The exercise whose rubric ran last, if its answer cell had ended with an error."""
 
 
 class RubricFailed(session.CellEnded):
@@ -140,9 +142,11 @@ def require_run(exercise: str) -> None:
     Raises:
         RubricFailed: the last run of the answer failed.
     """
+    unjudged.clear()
     run = runs.last_run_of(exercise)
     if run is None or not run.error:
         return
+    unjudged.add(exercise)
     said = (
         f"The cell of `{exercise}`, run as [{run.number}], ended with an error; nothing is judged:"
     )

@@ -191,6 +191,14 @@ def right_case(case: Case) -> Failure:
     return Failure(f"`{call}` is right.", call, value, value, _inputs(_named_arguments(case)))
 
 
+def unjudged_case(case: Case, note: str) -> Failure:
+    """Return a case of a line that was not judged: why, and what is expected."""
+    call = case.call.split("\n")[-1]
+    inputs = _inputs(_named_arguments(case))
+    sentence = f"`{call}` was not judged. {note}"
+    return Failure(_readable(sentence), call, None, in_full(case.outcome.value), inputs)
+
+
 def _inputs(named: dict[str, Plain]) -> tuple[Input, ...]:
     return tuple(Input(name, table) for name, v in named.items() if (table := in_full(v)))
 

@@ -116,8 +116,8 @@ def _failure_text(failure: Failure) -> list[str]:
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
     named = [(each.name, each.table) for each in failure.inputs]
-    if failure.got is not None and failure.expected is not None:
-        named += [("came back", failure.got), ("expected", failure.expected)]
+    both = [("came back", failure.got), ("expected", failure.expected)]
+    named += [(name, table) for name, table in both if table is not None]
     return [(name, table) for name, table in named if table.rows]
 
 

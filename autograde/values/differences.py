@@ -25,6 +25,9 @@ from autograde.values.text import short
 MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
 
+EXACT = 2**53
+"""Up to here each whole number is a float of its own."""
+
 
 def apart(got: Plain, expected: Plain) -> Difference:
     """Return the difference between plain values, item by item for containers."""
@@ -50,7 +53,7 @@ def other(got: Plain, expected: Plain) -> Difference:
     pair = (got, expected) if _laid_out(got) and _laid_out(expected) else None
     scalars = bool | int | float | complex | str | bytes
     if isinstance(expected, scalars) and isinstance(got, scalars):
-        note = _first_character(got, expected)
+        note = _whole_float(got, expected) or _first_character(got, expected)
         said = f"is {short(repr(got), 160)}, expected {short(repr(expected), 160)}"
         return differs(said, note, pair)
     wanted = dispatch.describe(expected)
@@ -65,6 +68,12 @@ def _laid_out(value: Plain) -> bool:
     return isinstance(value, list | tuple | set | frozenset | dict | str | bytes | Record)
 
 
+def _whole_float(got: Plain, expected: Plain) -> str:
+    """Return a sentence on a whole number that came as a float, or ""."""
+    whole = type(got) is float and type(expected) is int and got == expected
+    return "It is a float; an int is expected." if whole else ""
+
+
 def _first_character(got: Plain, expected: Plain) -> str:
     """Return a sentence on where two texts begin to differ, long ones or in their spaces, or ""."""
     if not isinstance(got, str) or not isinstance(expected, str):
@@ -75,6 +84,8 @@ def _first_character(got: Plain, expected: Plain) -> str:
 
 
 def _floats(got: Plain, expected: complex, scale: float) -> Difference:
+    if type(got) is int and type(expected) is float and abs(got) <= EXACT:
+        got = float(got)
     if type(got) is not type(expected):
         return other(got, expected)
     if got == expected or (got != got and expected != expected):

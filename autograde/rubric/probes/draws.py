@@ -68,6 +68,12 @@ class Draws:
 
 
 def _tensor(numbers: np.ndarray, dtype: torch.dtype | None = None) -> Tensor:
-    import torch
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "this draws a tensor, and torch is not installed. For arrays and lists, r.rng is "
+            "NumPy's generator: r.rng.normal(size=(2, 3))"
+        ) from error
 
     return torch.from_numpy(numbers).to(device(), dtype or torch.float32)
