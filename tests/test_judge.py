@@ -415,3 +415,12 @@ def test_a_line_fails_on_whatever_it_cannot_read(name: str) -> None:
     for value in ODD if name in CHECKS else [odd for odd in ODD if odd != []]:
         got = kind.read(Outcome(value=value), case)
         assert kind.compare(got, case).distance > 1, value
+
+
+def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:
+    def alike(error: str, *messages: str) -> bool:
+        got, known = (Outcome(error=error, message=message) for message in messages)
+        return KINDS["call"].alike(got, known, 1e-6)
+
+    assert alike("ZeroDivisionError", "division by zero", "float division by zero")
+    assert not alike("KeyError", "'key'", "'query'")

@@ -128,7 +128,9 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     nb.metadata = solution.metadata  # names the kernel, so that nothing asks for one
     nbformat.write(nb, root / "panels.ipynb")
     with lab(root, scratch) as running:
-        nbformat.sign.NotebookNotary(data_dir=str(scratch / "jupyter_data_dir")).sign(nb)
+        notary = nbformat.sign.NotebookNotary(data_dir=str(scratch / "jupyter_data_dir"))
+        notary.sign(nb)
+        notary.store.close()
         yield running
 
 
