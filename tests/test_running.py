@@ -30,12 +30,10 @@ from classes import (
     scores,
 )
 from conftest import HERE, run
-from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
-from nbgrader.converters.base import NbGraderException
-from nbgrader.utils import setenv
+from nbgrader.converters import Autograde, GenerateFeedback
 from nightly import nightly
 
-from autograde.course import CourseError, Lesson, lessons
+from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grader import JUDGES, RUNS, SHOWS, grader_of
 from autograde.grading import coordinator, feedback, pipeline, state, workers
@@ -114,23 +112,6 @@ def test_a_worker_stays_with_its_lesson_then_begins_another_then_helps() -> None
         assert next_for(other, todo, lesson_of).lesson == third
         assert next_for(one, todo, lesson_of).student == "last"
     assert not todo
-
-
-class Stops(BaseConverter):
-    """A converter that fails while it grades, as nbgrader's does."""
-
-    def start(self) -> None:
-        with setenv(NBGRADER_EXECUTION="autograde"):
-            raise NbGraderException("it stops")
-
-
-def test_a_converter_that_fails_leaves_no_sign_of_grading(
-    course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
-    with pytest.raises(CourseError, match="it stops"):
-        convert(Stops, course_config(course))
-    assert "NBGRADER_EXECUTION" not in os.environ
 
 
 def test_a_run_with_nothing_to_do_starts_no_kernels(

@@ -181,25 +181,20 @@ def judge_variants(
             share = judge(recording, key, trusted=True).points / exercise.points
             earned[variant.name] = max(share, earned[variant.name])
     shares = sorted(earned.items(), key=lambda item: -item[1])
-    least = {name: min(each, key=lambda one: one[0] / one[1]) for name, each in margins.items()}
     return Result(
         exercise=exercise.name,
         points=exercise.points,
         lines=lines,
         right=len(variants.right),
         wrong=len(variants.wrong),
-        margin=min((margin for margin, _ in least.values()), default=inf),
+        margin=min((_least(each)[0] for each in margins.values()), default=inf),
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=(
             *broken.values(),
             *([ALL_GUESSED] if guessed else []),
             *watched,
             *_in_words(failed, len(seeds), lesson.name, measured),
-            *(
-                _too_near(name, *found, [margin for margin, _ in margins[name]])
-                for name, found in least.items()
-                if found[0] < found[1]
-            ),
+            *filter(None, (_too_near(name, each) for name, each in margins.items())),
             *(
                 f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
                 f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
@@ -231,8 +226,17 @@ def _too_much_watched(key: Key) -> list[str]:
     ]
 
 
-def _too_near(name: str, margin: float, least: float, margins: Sequence[float]) -> str:
-    passed = sum(margin <= 1 for margin in margins)
+def _least(margins: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the margin that is the smallest part of what is needed, and what is needed."""
+    return min(margins, key=lambda each: each[0] / each[1])
+
+
+def _too_near(name: str, margins: Sequence[tuple[float, float]]) -> str:
+    """Return what to do about a wrong variant that is not told apart on every seed, or ""."""
+    margin, least = _least(margins)
+    if margin >= least:
+        return ""
+    passed = sum(margin <= 1 for margin, _ in margins)
     if 0 < passed < len(margins):
         return (
             f"the wrong variant {name} passes every line on {passed} of {len(margins)} seeds: draw "

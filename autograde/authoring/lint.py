@@ -218,10 +218,7 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> Iterator[str]:
 
 
 def _tells(line: str) -> bool:
-    """Return whether a line gives something away: a call or an operation, not a name.
-
-    Part of a statement does if there is a word in it: `)` closes any call.
-    """
+    """Return whether a line gives something away: a call or an operation, not a name or a `)`."""
     if line.endswith(":") or not re.search(r"\w", line):
         return False
     try:

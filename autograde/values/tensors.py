@@ -67,12 +67,7 @@ def _recorded(tensor: Tensor) -> Plain:
 
 def copied(value: Any) -> Any:
     """Return a copy of a tensor with its own gradient; a module as it is."""
-    if not isinstance(value, Tensor):
-        return python.copied(value)
-    plain = type(value) is Tensor and value.layout == torch.strided and value.is_contiguous()
-    if plain and value.is_leaf and value.grad is None:  # `deepcopy` would take ten times as long
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return deepcopy(value)
+    return deepcopy(value) if isinstance(value, Tensor) else python.copied(value)
 
 
 def apart(got: Plain, expected: Tensor) -> Difference:
