@@ -152,7 +152,7 @@ _recording = Lock()
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> Program:
     """Load the lesson's own answers, once in a process."""
-    return load(version.lesson, _text(version))
+    return load(version.lesson, _text(version), version.files)
 
 
 @lru_cache(maxsize=8)
