@@ -187,6 +187,22 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
     ]
 
 
+def test_of_whom_there_is_nothing_the_gradebook_knows_all_the_same(root: Path) -> None:
+    sheet = (
+        "Participant 1,Ana Muster,,,,-\nParticipant 2,Bob B,,,,-\nParticipant 3,Zoë X,s9,,,-\n"
+        "Participant 4,Yve Y,,yve@uni.example,,-\nParticipant 5,Nobody Known,,,,-\n"
+        "Participant 6,Pia P,s10,,,-\n"
+    )
+    a_file = {FOLDER.format("Pia P_6").replace("mask.ipynb", "work.rar"): b"Rar!"}
+    collect(root, "Ana Muster_1", sheet=sheet, **a_file)
+    with gradebook_of(root) as gradebook:
+        students = {student.id: student.last_name for student in gradebook.students}
+    new = {"s9": "Zoë X", "yve@uni.example": "Yve Y", "s10": "Pia P"}
+    assert {who: students.get(who) for who in new} == new
+    assert "Nobody Known" not in students.values()
+    assert {*new} <= read_numbers(root, MASK).keys()
+
+
 def at(time: str) -> str:
     return f'Participant 1,Ana Muster,,,,"{time}"\n'
 
