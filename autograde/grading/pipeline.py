@@ -90,6 +90,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         problem=record.noticed,
         fault=record.fault,
         seconds=ran.seconds if ran else 0.0,
+        earlier=version.kept,
     )
 
 

@@ -103,6 +103,7 @@ class Entry:
     problem: str
     seconds: float
     grader: Grader = field(default_factory=Grader)
+    earlier: bool = False
 
 
 def read_entry(place: Place) -> Entry | None:
