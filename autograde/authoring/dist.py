@@ -14,12 +14,10 @@ import autograde
 from autograde.authoring.release import copy_files, files_for_students
 from autograde.course import DUE, CourseError, Lesson, read_course, read_toml
 from autograde.course_package import CACHES, folder_of, needed_by
-from autograde.installed import GROUP, LESSONS
+from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
-MANUAL = "docs"
-"""The folder of the grader's documentation: in its wheel, or beside it in a clone."""
 OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
 """A link of a page of the manual to a file outside the manual."""
 SETUPTOOLS = 77
@@ -74,13 +72,6 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
         _write(made[-1], ours, course.package, *([] if apart else [autograde.__name__]))
         _put_lessons(root, chosen, made[-1] / course.package)
         return [_wheel(each, target) for each in made]
-
-
-def manual() -> Path:
-    """Return the folder of the grader's documentation, where it was installed with the grader."""
-    package = Path(autograde.__file__).parent
-    inside = package / MANUAL
-    return inside if inside.is_dir() else package.parent / MANUAL
 
 
 def _project(root: Path) -> dict[str, Any]:
