@@ -48,13 +48,15 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
         def say(step: str) -> None:
             progress.update(bar, description=step)
 
+        def report(done: Done) -> None:
+            finished.append(done)
+            say(f"grading {done.place.lesson.name}")
+            if done.problem:
+                progress.print(_line(done), soft_wrap=True, highlight=False)
+            progress.advance(bar)
+
         try:
-            for done in grade_class(found, how, stopped, say):
-                finished.append(done)
-                say(f"grading {done.place.lesson.name}")
-                if done.problem:
-                    progress.print(_line(done), soft_wrap=True, highlight=False)
-                progress.advance(bar)
+            grade_class(found, how, report, stopped, say)
         except KeyboardInterrupt:
             return finished, True
     return finished, False

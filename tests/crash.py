@@ -22,13 +22,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from classes import LESSON, contents, files_in, forget, gradebook_of
+from classes import LESSON, contents, files_in, forget, grade_all, gradebook_of
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from autograde.course import lessons
 from autograde.grading import feedback, pipeline, workers
-from autograde.grading.batch import How, grade_class
+from autograde.grading.batch import How
 from autograde.grading.running.job import Ran
 from autograde.grading.submission import FAILED, submissions
 from autograde.sandbox.wall import missing
@@ -58,7 +58,7 @@ def run(root: Path, results: Path) -> None:
     fakes.start_kernel = lambda _: None
     fakes.Worker = lambda *_: ThreadPoolExecutor(1)
     found = submissions(root, [lessons(root)[LESSON]], None)
-    problems = [done for done in grade_class(found, How(2, WALL)) if done.outcome == FAILED]
+    problems = [done for done in grade_all(found, How(2, WALL)) if done.outcome == FAILED]
     if problems:
         raise SystemExit(str(problems))
 
