@@ -28,6 +28,7 @@ from autograde.grading import (
 from autograde.grading.reading import parse
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
+from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 from autograde.versions import Version
 
@@ -43,7 +44,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
     patch.setattr(workers, "start_template", lambda *_: None)
-    patch.setattr(workers, "start_kernel", lambda *_: None)
+    patch.setattr(template, "prepare", lambda *_: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")

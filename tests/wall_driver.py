@@ -21,7 +21,6 @@ from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, run
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import prepare_kernel
 from autograde.sandbox.wall import KERNEL_UIDS, inside, root_may_mount
 
 
@@ -348,7 +347,7 @@ async def replaces_a_shared_template_that_ended() -> bool:
 
 
 async def replaces_one_that_died_as_it_waited() -> bool:
-    prepare_kernel(PACKAGE)
+    template.prepare(KernelLimits(), PACKAGE)
     spare = template._spare
     assert spare
     spare.line.shutdown(socket.SHUT_RDWR)  # so the grader hangs up, and it ends

@@ -25,7 +25,6 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 from autograde.course import CourseError, find_root, read_course
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
-from autograde.sandbox.wall import NoWall
 
 T = TypeVar("T")
 
@@ -39,25 +38,17 @@ WATCHES_FIRST = -10
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
-PASSED_ON = ("NBGRADER_EXECUTION",)
-"""The only environment variables that reach a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
-def prepare_kernel(package: str = "", limits: KernelLimits | None = None) -> None:
-    """Have a walled kernel start now, for the next notebook of this process."""
-    with suppress(OSError, RuntimeError, NoWall):  # `take` reports why there is none
-        template.prepare(_environment(), limits or KernelLimits(), package)
-
-
-def walled_manager(limits: KernelLimits | None = None, package: str = "") -> AsyncKernelManager:
+def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
     """Return a manager for one kernel behind a wall, which sees the package of a course."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
-    provisioner.limits = limits or KernelLimits()
+    provisioner.limits = limits
     provisioner.own_folder = True
     provisioner.package = package
     manager.provisioner = provisioner
@@ -79,10 +70,6 @@ def end_kernel(manager: AsyncKernelManager) -> None:
     elif getattr(provisioner, "pgid", None):
         with suppress(OSError):  # it has ended
             os.killpg(provisioner.pgid, signal.SIGKILL)
-
-
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 class WalledProvisioner(KernelProvisionerBase):
@@ -159,8 +146,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """Ask for a new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, _environment(), self.limits, self.package or "")
-        return template.take(_environment(), self.limits, self.package or "")
+            return template.ask(key, self.limits, self.package or "")
+        return template.take(self.limits, self.package or "")
 
     async def _ready(self, line: socket.socket) -> str | None:
         """Wait until the kernel is ready, and take the folder with its sockets.
