@@ -102,9 +102,9 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
             if unmarked:
                 waiting = await_marking(sum(recorded.worth[name] for name in unmarked))
                 facts.append(f"{waiting} in all: autograde mark {lesson.name}")
-            again = [n for each in marks.values() for n in each.waits if each.score(n) is not None]
-            if again:
-                facts.append(f"{len(again)} to be looked at again in Formgrader")
+            changed = sum(each.score(n) is not None for each in marks.values() for n in each.waits)
+            if changed:
+                facts.append(f"{changed} to be looked at again in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             if odd := odd_due_date(due_date(gradebook, lesson.name)):
