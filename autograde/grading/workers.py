@@ -211,12 +211,6 @@ class Worker(ThreadPoolExecutor):
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        """Run a job in the process.
-
-        Raises:
-            WorkerDied: the process died each time.
-            WorkerHung: the job did not end.
-        """
         for _ in range(ATTEMPTS):
             try:
                 self._pool = self._pool or self._start()

@@ -151,8 +151,7 @@ def _give(
 def _note_absent(plan: Plan, roster: Roster, there: set[str]) -> None:
     """Note of whom there is nothing, and the number of everybody who is known.
 
-    Args:
-        there: the numbers of those who handed in.
+    `there` are the numbers of those who handed in.
     """
     for number, row in roster.sheet.rows.items():
         try:

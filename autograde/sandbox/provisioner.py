@@ -207,7 +207,6 @@ class WalledProvisioner(KernelProvisionerBase):
             self.used = said.get("used", self.used)
 
     async def wait(self) -> int | None:
-        """Wait until the kernel has ended."""
         pause = 0.001
         while (code := await self.poll()) is None:
             await asyncio.sleep(pause)
@@ -295,7 +294,6 @@ class WalledProvisioner(KernelProvisionerBase):
         os.close(first)
 
     async def terminate(self, restart: bool = False) -> None:
-        """Ask the kernel to end."""
         await self.send_signal(signal.SIGTERM)
 
     async def cleanup(self, restart: bool = False) -> None:

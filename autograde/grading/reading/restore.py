@@ -144,12 +144,7 @@ def _is_written(original: NotebookNode) -> bool:
 def _join_copies(
     nb: NotebookNode, there: dict[str, list[NotebookNode]], owned: dict[str, NotebookNode]
 ) -> None:
-    """Join cells that have the name of the same written answer; the last one holds the text.
-
-    Args:
-        there: the cells of the notebook by name.
-        owned: the lesson's, by name.
-    """
+    """Join cells that have the name of the same written answer; the last one holds the text."""
     for name in filter(lambda each: _is_written(owned[each]), owned):
         copies = there.get(name, [])
         if len(copies) > 1:
@@ -168,11 +163,6 @@ def _join_beside(
 
     These are the cells from the lesson's cell before it to the lesson's next cell. Code stays where
     it is, because later answers may need it; where it is no program, its text is copied.
-
-    Args:
-        at: the lesson's cells in the notebook, by name.
-        owned: the same as they were handed out.
-        handed_out: the text of every cell that was handed out.
     """
 
     def is_students(cell: NotebookNode) -> bool:
