@@ -56,9 +56,9 @@ def run(root: Path, results: Path) -> None:
     feedback.get_ready = lambda released: None
     fakes = workers
     fakes.start_template = lambda *_: None
+    fakes.Worker = lambda *_: ThreadPoolExecutor(1)
     fakes = template
     fakes.prepare = lambda *_: None
-    fakes.Worker = lambda *_: ThreadPoolExecutor(1)
     found = submissions(root, [lessons(root)[LESSON]], None)
     problems = [done for done in grade_class(found, How(2, WALL)) if done.outcome == FAILED]
     if problems:
