@@ -36,7 +36,7 @@ def read_submission(
     own = data_files(lesson, ignore)
     right = f"{lesson.notebook}.ipynb"
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
-    found = [] if linked else list(visible_files(folder, limits.folder_depth))
+    found = [] if linked else list(visible_files(folder))
     clear = [file for file in found if not _in_the_way(file[1], taken)]
     files, left_out = read_files(clear, limits)
     more = len(found) - len(files) - len(left_out)
