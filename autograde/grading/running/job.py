@@ -20,7 +20,7 @@ from autograde.course import Lesson, code_cells, grade_id
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.record import Record
-from autograde.grading.submission import TIMESTAMP, Problem
+from autograde.grading.submission import ADDRESS, Problem
 from autograde.rubric.names import UNREADABLE, Names, read_names
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.text import digest
@@ -139,7 +139,7 @@ def job_of(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
         for cell in code_cells(record.nb)
     )
-    names = (n for n in sorted(files) if not n.endswith(".ipynb") and n != TIMESTAMP)
+    names = (n for n in sorted(files) if not n.endswith(".ipynb") and n not in ADDRESS)
     job = Job(cells, tuple((name, files[name]) for name in names), wall, lesson.package)
     if secret:
         job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
