@@ -207,6 +207,21 @@ def test_a_later_download_replaces_and_an_earlier_one_does_not(root: Path) -> No
     assert (folder / "mask.ipynb.txt").is_file()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("both.zip", zipped({"a.ipynb": NOTEBOOK})), ("both.csv", HEAD.encode())]
+)
+def test_of_two_downloads_of_one_name_neither_replaces_the_other(
+    root: Path, name: str, content: bytes
+) -> None:
+    paths = [root.parent / folder / name for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(content)
+    result = run(root, "collect", MASK, *map(str, paths))
+    assert result.exit_code == 1
+    assert f"{paths[1]}: another file has that name; rename one of them" in result.output
+
+
 def test_a_download_that_is_refused_leaves_everything(root: Path) -> None:
     path = root.parent / "x.zip"
     path.write_bytes(zipped({"../x.ipynb": NOTEBOOK}))

@@ -136,6 +136,8 @@ def unpack_all(files: Iterable[tuple[Path, PurePath]], target: Path) -> tuple[li
         place = target / name
         if path.is_symlink():
             refused.append(printable(f"{path}: it is a link"))
+        elif place.exists() or place_for(place).exists():
+            refused.append(printable(f"{path}: another file has that name; rename one of them"))
         elif CANVAS.fullmatch(path.stem) and OF_A_CLASS.search(path.stem):
             said = f"{path}: that could be a student's file; call it download.zip"
             refused.append(printable(said))
