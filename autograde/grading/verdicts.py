@@ -181,10 +181,6 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
     It names only what the answer, or its helpers in other cells, need. It reads the text alone, so
     a name bound anew to an equal value is named as well. While a student practises,
     `notebook.runs.rebound` says the same of live values.
-
-    Args:
-        nb: a restored submission, whose cells ran from the top.
-        released: the notebook that students were given.
     """
     cells = code_cells(nb)
     rubric = (n for n, cell in enumerate(cells) if exercise_of(cell) == exercise.name)
