@@ -109,9 +109,9 @@ def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
         kept = json.loads(_kept("graded", place).read_bytes())
-        known = {each.name: kept[each.name] for each in fields(Entry)}  # another version has more
-        return Entry(**{**known, "grader": Grader(**kept["grader"])})
-    except (OSError, ValueError, KeyError, TypeError):
+        known = {each.name: kept.get(each.name) for each in fields(Entry)}  # versions differ
+        return Entry(**{**known, "grader": Grader(**kept.get("grader", {}))})
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
