@@ -193,14 +193,14 @@ def _join(
     A part that says nothing, or what was handed out, does not count. The first part stays as it is
     if no other one says anything.
     """
+    says = {id(cell): _text(cell) for cell in parts}
     texts: dict[int, str] = {}
     room = LIMITS.text_cell_chars
-    for cell in parts:
-        text = _text(cell)
+    for part, text in says.items():
         if text.strip() and text.strip() != original.source.strip() and len(text) <= room:
-            texts[id(cell)] = text
+            texts[part] = text
             room -= len(text)
-    left = [cell for cell in parts[1:] if len(_text(cell)) > room and id(cell) not in texts]
+    left = any(len(says[id(cell)]) > room and id(cell) not in texts for cell in parts[1:])
     if texts.keys() - {id(parts[0])}:
         found = dict.fromkeys(texts[id(cell)] for cell in in_order if id(cell) in texts)
         parts[0].source = "\n\n".join([*found, *([MORE] if left else [])])
@@ -215,7 +215,13 @@ def _text(cell: NotebookNode) -> str:
 
 
 def _is_program(source: str) -> bool:
-    """Return whether code does something; comments and strings alone are words."""
+    """Return whether code does something; comments and strings alone are words.
+
+    What is too long for an answer is not read: for `import a.a.a…` Python's memory grows
+    quadratically.
+    """
+    if len(source) > LIMITS.text_cell_chars:
+        return True
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
