@@ -143,6 +143,15 @@ def test_nobody_is_guessed(root: Path, case: str) -> None:
     assert who_has(root) <= {"bob"}
 
 
+def test_of_whom_two_came_is_not_said_that_nothing_came(root: Path) -> None:
+    folders, sheet, _ = UNCLEAR["one id, two people"]
+    said = collect(root, *folders, sheet=sheet)
+    assert "  ana" not in said
+    assert any(
+        "ana: 2 submissions seem to be from ana, those of 'A ana', 'B ana'. " in s for s in said
+    )
+
+
 def test_an_address_with_an_apostrophe_is_collected(root: Path) -> None:
     metadata = "submission_9:\n  :submitters:\n  - :name: Pat\n    :email: pat.o'neil@uni.edu\n"
     files = {"x/submission_metadata.yml": metadata, "x/submission_9/mask.ipynb": NOTEBOOK}
