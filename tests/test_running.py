@@ -53,6 +53,7 @@ from autograde.grading.submission import (
     Place,
     submissions,
 )
+from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -196,7 +197,7 @@ class Quick:
 
         monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
-        monkeypatch.setattr(workers, "start_kernel", lambda *_: None)
+        monkeypatch.setattr(template, "prepare", lambda *_: None)
         monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
