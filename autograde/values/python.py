@@ -130,7 +130,7 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
     match value:
         case tuple() if hasattr(value, "_fields"):
             return type(value)(*map(change, value))
-        case list() | tuple() | set() | frozenset() if type(value) in PLAIN_CONTAINERS:
+        case list() | tuple() | set() | frozenset() if type(value) in (list, tuple, set, frozenset):
             return type(value)(map(change, value))
         case dict():
             new = copy.copy(value)
@@ -146,9 +146,6 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
                 object.__setattr__(twin, each.name, change(getattr(value, each.name)))
         return twin
     return value
-
-
-PLAIN_CONTAINERS = (list, tuple, set, frozenset)
 
 
 apart = differences.apart
