@@ -417,6 +417,12 @@ def test_a_line_fails_on_whatever_it_cannot_read(name: str) -> None:
         assert kind.compare(got, case).distance > 1, value
 
 
+def test_only_a_result_that_is_missing_is_asked_for() -> None:
+    case = Case("f()", (), Outcome(value=["text"]))
+    notes = [KINDS["call"].compare(Outcome(value=value), case).note for value in (None, [None])]
+    assert notes == ["Does it `return` its result?", ""]
+
+
 def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:
     def alike(error: str, *messages: str) -> bool:
         got, known = (Outcome(error=error, message=message) for message in messages)

@@ -8,7 +8,7 @@ process could get right without computing anything. Of some kinds every line is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from importlib import import_module
 from math import isclose, isnan
 
@@ -58,7 +58,10 @@ class Call:
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         """Return how far a value is from the expected one."""
-        return apart(got, expected)
+        found = apart(got, expected)
+        if got is None and found.distance:
+            return replace(found, note="Does it `return` its result?")
+        return found
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
@@ -79,7 +82,7 @@ class AnyColumnOrder(Call):
     """A DataFrame whose columns may stand in any order."""
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
-        return apart(_columns_sorted(got), _columns_sorted(expected))
+        return super().compare_values(_columns_sorted(got), _columns_sorted(expected))
 
 
 def _columns_sorted(value: Plain) -> Plain:
