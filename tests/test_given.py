@@ -317,7 +317,7 @@ def test_a_cell_without_the_packages_rubric_gives_nothing() -> None:
     notebook: dict[str, Any] = {"rubric": print, "other": 3}
     for cell in ("other = 3", "rubric = print", "def rubric(): pass"):
         keep(cell, notebook, rubric)
-        assert given_in(notebook).names is None
+        assert given_in(notebook).names == {}
 
 
 def test_the_answer_sees_what_the_student_bound(practise: Any) -> None:

@@ -33,13 +33,6 @@ class Call:
     claim = False
     """Whether every line of this kind is a claim."""
 
-    def given(self, cases: tuple[Case, ...]) -> bool:
-        """Return whether all that is expected is an argument handed back, one number, or nothing.
-
-        Nobody has to compute that, even where it depends on the inputs.
-        """
-        return all(map(_is_given, cases))
-
     def kept(self, recorded: Outcome) -> Outcome:
         """Return what a key keeps of what was recorded of the reference."""
         return recorded
@@ -258,7 +251,11 @@ def _manner(value: Plain) -> Plain:
     return value.partition(":")[0] if isinstance(value, str) else value
 
 
-def _is_given(case: Case) -> bool:
+def is_given(case: Case) -> bool:
+    """Return whether what is expected is an argument handed back, one number, or nothing.
+
+    Nobody has to compute that, even where it depends on the inputs.
+    """
     value = case.outcome.value
     if not hasattr(value, "flatten"):  # neither a tensor nor an array
         return case.outcome.refused
