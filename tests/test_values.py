@@ -139,6 +139,8 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a key too many": ({1: 1, 2: 2}, {1: 1}, " should not have the key 2"),
     "an item of a set": ({1, 2}, {1, 3}, " lacks 3 and should not have 2"),
     "a value": ({"a": [1, 2]}, {"a": [1, 3]}, ", a at [1] is 2, expected 3"),
+    "a set for a list of lists": ({1}, [[1], [2]], " is a set, expected a list"),
+    "a set for a list of arrays": ({1}, [np.ones(2)], " is a set, expected a list"),
     "int for bool": (1, True, " is 1, expected True"),
     "bool for a float": (True, 1.0, " is True, expected 1.0"),
     "bool for an int": (True, 1, " is True, expected 1"),

@@ -26,6 +26,8 @@ WIDEST = 60
 """The most characters of an entry."""
 MOST_COMPARED = 200
 """The most items of a set that an item is compared with, to see whether one is near."""
+COMPARED = (list | tuple | Record, set | frozenset, dict, str, bytes)
+"""Values of one of these kinds are compared row by row."""
 NEAR = 1e-5
 """Numbers as near as this are not marked as wrong."""
 
@@ -43,7 +45,7 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
         order = {name: place for place, (name, _) in enumerate(wanted)}
         mine.sort(key=lambda row: order.get(row[0], len(order)))
-    alike = type(got) is type(expected) or not ({type(got), type(expected)} & {str, bytes, dict})
+    alike = any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED)
     wrong = _wrong(mine, wanted, got) if alike else []
     missing = len(mine) if alike and len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
