@@ -114,6 +114,10 @@ class Refuses(Call):
     tolerance: float | None = 0.0
     claim = True
 
+    def read(self, got: Outcome, expected: Case) -> Outcome:
+        readable = got.error is not None or isinstance(got.value, str)
+        return got if readable else Outcome(value="does something that cannot be read")
+
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         return SAME if got == REFUSAL else differs(f"{got}, expected a ValueError")
 
