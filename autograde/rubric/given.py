@@ -58,7 +58,7 @@ def _copy(value: Any) -> Any:
     large = isinstance(value, list | dict | set) and len(value) > MOST
     try:
         return value if large else copied(value)
-    except (RuntimeError, TypeError):  # it holds a tensor that was computed
+    except TypeError:  # of a class that is not made from its items
         return value
 
 
