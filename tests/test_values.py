@@ -57,6 +57,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "days": lambda: np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
     "spans": lambda: np.array([1, 2], dtype="timedelta64[s]"),
     "a day": lambda: np.datetime64("2020-01-01"),
+    "half a character": lambda: ["\ud800", {"\udfff": 1}],
+    "a computed tensor": lambda: 2 * torch.ones(2, requires_grad=True),
     "tensor and array": lambda: [torch.ones(2, dtype=torch.bfloat16), np.ones(2)],
     "DataFrame": lambda: pd.DataFrame(MADE, index=["r", "s"]),
     "columns of one name": lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]),

@@ -19,6 +19,7 @@ from autograde.values.base import (
     inside,
     shorten,
 )
+from autograde.values.text import well_formed
 
 MAX_BITS = 14_000
 """The longest whole number that is recorded; Python reads no more digits than that."""
@@ -34,7 +35,7 @@ def record(value: Any, depth: int) -> Plain:
         case None | bool():
             return value
         case str():
-            return str(value)
+            return well_formed(value)
         case int():
             long = value.bit_length() > MAX_BITS
             return Unrecordable("an int of thousands of digits") if long else int(value)
