@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from conftest import make_key, record
 from torch import Tensor
 
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
+from autograde.rubric.recording import Case, Outcome
+from autograde.rubric.slips import RESULTS, SLIPS
 
 Answer = Callable[[Tensor, float], Any]
 
@@ -280,6 +283,15 @@ def test_a_call_that_should_not_be_refused_is_named() -> None:
     key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
     verdict = judge(record(lines, only_large), key, trusted=True)
     assert [belief.name for belief in verdict.beliefs] == ["refused"]
+
+
+def test_no_slip_is_seen_in_numbers_for_what_has_no_order_or_size() -> None:
+    numbers, plane = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0j, 1.0])
+    times, texts = np.array([3, 2, 1], "M8[D]"), np.array(["c", "b", "a"])
+    for expected in (plane, times, texts):
+        case = Case("f()", (), Outcome(value=expected))
+        of_results = [slip for slip in SLIPS if slip.kinds == RESULTS]
+        assert not any(slip.shows(Outcome(value=numbers), case) for slip in of_results)
 
 
 def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:

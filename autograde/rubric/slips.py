@@ -94,14 +94,18 @@ def _in_order(got: Plain, expected: Plain) -> Plain:
     """Return the expected numbers if the result holds them in other places."""
     if not 2 < prod(expected.shape) <= MOST_SORTED or not float_types(got):
         return None
-    found, known = (sorted(x.reshape(-1).tolist()) for x in (got, expected))
+    found, known = (x.reshape(-1).tolist() for x in (got, expected))
+    if not all(isinstance(x, int | float) for x in known):
+        return None
     several = len({round(x, 4) for x in known}) > 2
-    return expected if several and apart(found, known).distance <= NEAR else None
+    return expected if several and apart(sorted(found), sorted(known)).distance <= NEAR else None
 
 
 def _scaled(got: Plain, expected: Plain) -> Plain:
     """Return the result without the one factor that all its numbers are off by."""
-    if got.shape != expected.shape or not float_types(got) or prod(expected.shape) < SEVERAL:
+    if got.shape != expected.shape or prod(expected.shape) < SEVERAL:
+        return None
+    if not float_types(got) or not float_types(expected):
         return None
     size = float((expected * expected).sum())
     factor = float((got * expected).sum()) / size if size else 0.0

@@ -60,7 +60,7 @@ def rubric(
         now.begin(exercise)
         package = next(reversed(_probes), "") if now.package is None else now.package
         probes = _probes.get(package, Rubric)
-        given = (given_in(lines.__globals__).names or {}).values()
+        given = given_in(lines.__globals__).names.values()
         r = probes(exercise, now.seed, double=now.double, forbids=forbids, given=given)
         stopped = interrupt = None
         try:
