@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from autograde.files import write_whole
-from autograde.values.text import digest, of_points
+from autograde.values.text import digest, number, of_points
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -92,8 +92,9 @@ class Standing:
     def in_words(self) -> str:
         have = sum(self.points.get(name, 0) for name in self.worth)
         written = sum(self.written.values())
-        points = of_points(have, sum(self.worth.values()) + written, written)
-        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}"
+        points = of_points(have, sum(self.worth.values()) + written)
+        by_hand = f" (your teacher marks {number(written)} of them)" if written else ""
+        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}{by_hand}"
 
     @property
     def link(self) -> str:

@@ -94,6 +94,9 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     with open_gradebook(course_config(root)) as gradebook:
         for lesson in lessons:
             facts = [*_counts(done, lesson)]
+            earlier = sum(each.earlier for each in done if each.place.lesson == lesson)
+            if earlier:
+                facts.append(f"{earlier} by the rubrics of an earlier version")
             marks = marks_of_class(gradebook, lesson)
             unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
             if marks:

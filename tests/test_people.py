@@ -106,7 +106,8 @@ def test_somebody_new_is_known_in_the_next_lesson(root: Path) -> None:
     collect(root, "Zoë X_88", lesson=INF)
     assert who_has(root, INF) == {"7"}
     with gradebook_of(root) as gradebook:
-        assert gradebook.find_student("7").last_name == "Zoë X"
+        zoe = gradebook.find_student("7")
+        assert (zoe.last_name, zoe.first_name) == ("X", "Zoë")
 
 
 def test_a_word_that_hides_names_is_nobodys_name(root: Path) -> None:
@@ -194,6 +195,22 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
         "  bob: no notebook in what was handed in, 'work.7z', 'work.rar', 'work.tar.gz': only "
         "notebooks and zip archives are opened",
     ]
+
+
+def test_of_whom_there_is_nothing_the_gradebook_knows_all_the_same(root: Path) -> None:
+    sheet = (
+        "Participant 1,Ana Muster,,,,-\nParticipant 2,Bob B,,,,-\nParticipant 3,Zoë X,s9,,,-\n"
+        "Participant 4,Yve Y,,yve@uni.example,,-\nParticipant 5,Nobody Known,,,,-\n"
+        "Participant 6,Pia P,s10,,,-\n"
+    )
+    a_file = {FOLDER.format("Pia P_6").replace("mask.ipynb", "work.rar"): b"Rar!"}
+    collect(root, "Ana Muster_1", sheet=sheet, **a_file)
+    with gradebook_of(root) as gradebook:
+        students = {student.id: student.first_name for student in gradebook.students}
+    new = {"s9": "Zoë", "yve@uni.example": "Yve", "s10": "Pia"}
+    assert {who: students.get(who) for who in new} == new
+    assert "Nobody" not in students.values()
+    assert {*new} <= read_numbers(root, MASK).keys()
 
 
 def at(time: str) -> str:

@@ -213,17 +213,23 @@ class Coordinator:
             graded = await _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
-            return Done(place, UNCHANGED)
+            return Done(place, UNCHANGED, earlier=entry.earlier)
         else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
-            graded = Graded(file.read_bytes(), problem=entry.problem, seconds=entry.seconds)
+            graded = Graded(
+                file.read_bytes(),
+                problem=entry.problem,
+                seconds=entry.seconds,
+                earlier=entry.earlier,
+            )
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
             html = await _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
         problem, remark = graded.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
-        return Done(place, GRADED, both if problem and remark else problem or remark)
+        said = both if problem and remark else problem or remark
+        return Done(place, GRADED, said, earlier=graded.earlier)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -273,7 +279,7 @@ class Coordinator:
         (_, lesson), files = submission.place, submission.files
         scored = _graded_digest(decided_by, marks)
         shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = Entry(scored, shown, graded.problem, graded.seconds, grader)
+        entry = Entry(scored, shown, graded.problem, graded.seconds, grader, graded.earlier)
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}

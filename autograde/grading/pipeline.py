@@ -90,6 +90,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         problem=record.noticed,
         fault=record.fault,
         seconds=ran.seconds if ran else 0.0,
+        earlier=version.kept,
     )
 
 
@@ -151,7 +152,7 @@ _recording = Lock()
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> Program:
     """Load the lesson's own answers, once in a process."""
-    return load(version.lesson, _text(version))
+    return load(version.lesson, _text(version), version.files)
 
 
 @lru_cache(maxsize=8)

@@ -103,6 +103,7 @@ class Entry:
     problem: str
     seconds: float
     grader: Grader
+    earlier: bool
 
 
 def read_entry(place: Place) -> Entry | None:

@@ -110,7 +110,8 @@ def plan_of(
 ) -> tuple[Plan, datetime | None]:
     """Return the plan for an unpacked download, and when the lesson is due.
 
-    The gradebook gets new students; the course keeps Moodle's numbers.
+    The gradebook gets new students, and those from whom nothing came; the course keeps Moodle's
+    numbers.
 
     Raises:
         CourseError: there is no such time zone.
@@ -124,7 +125,8 @@ def plan_of(
         ) from error
     due = due_date(gradebook, lesson)
     plan = make_plan(folder, gradebook.students, read_numbers(root, lesson), place, due)
-    remember(gradebook, {student: handed.person for student, handed in plan.handed.items()})
+    handed = {student: handed.person for student, handed in plan.handed.items()}
+    remember(gradebook, plan.new | handed)
     keep_numbers(root, lesson, plan.numbers)
     return plan, due
 

@@ -205,6 +205,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         judged=len(judged),
         misconceptions=misconceptions(data),
         not_graded=data.not_graded,
+        name_of=data.name_of,
         how=_how(data),
     )
 
