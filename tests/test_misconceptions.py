@@ -127,6 +127,21 @@ def test_a_mistake_in_a_later_line_is_not_named_where_an_earlier_line_stays_unex
     assert named(wrong_in_the_first_line_too, wrong_for_one) == []
 
 
+def test_a_mistake_that_shows_in_one_case_is_not_named_where_others_of_its_line_are_wrong() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, *((r.normal(n, 3),) for n in (2, 3, 4)))
+
+    def wrong_for(*sizes: int) -> Callable[[Tensor], Tensor]:
+        return lambda x: x**2 + len(x) if len(x) in sizes else x
+
+    key = make_key(lines, lambda x: x, {"four": wrong_for(4)})
+    for sizes, beliefs in (((4,), ["four"]), ((2, 3, 4), [])):
+        verdict = judge(record(lines, wrong_for(*sizes)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
+
+
 def test_two_mistakes_in_the_same_cases() -> None:
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
