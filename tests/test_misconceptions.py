@@ -7,6 +7,7 @@ import torch
 from conftest import make_key, record
 from torch import Tensor
 
+from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
 
@@ -281,11 +282,11 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         assert slips_of(answer) == [name]
 
 
-def test_a_call_that_should_not_be_refused_is_named() -> None:
-    def only_large(x: Tensor) -> Tensor:
-        if len(x) < 3:
-            raise ValueError("too small")
-        return 2 * x
+def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named() -> None:
+    def doubled_after(check: str) -> Answer:
+        names: dict[str, Any] = {}
+        run(f"def it(x):\n    {check}\n    return 2 * x", names)
+        return names["it"]
 
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
@@ -293,8 +294,13 @@ def test_a_call_that_should_not_be_refused_is_named() -> None:
             r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
 
     key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
-    verdict = judge(record(lines, only_large), key, trusted=True)
-    assert [belief.name for belief in verdict.beliefs] == ["refused"]
+    for check, beliefs in (
+        ("if len(x) < 3: raise ValueError('too small')", ["refused"]),
+        ("assert len(x) > 2", ["refused"]),
+        ("len(x) > 2 or int('what is called refuses it')", []),
+    ):
+        verdict = judge(record(lines, doubled_after(check)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
 
 
 def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
