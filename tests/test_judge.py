@@ -345,6 +345,10 @@ def test_a_mask_is_judged_as_it_is() -> None:
             "if n < 1: raise KeyError(n)",
             "future_mask(0) raises KeyError: 0, expected a ValueError.",
         ),
+        (
+            "if n < 1: return ValueError(n)",
+            "future_mask(0) returns an error instead of raising it, expected a ValueError.",
+        ),
     ],
 )
 def test_refusals(body: str, said: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
+from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
@@ -167,7 +167,8 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     inputs = _inputs(named)
     large = {name: value for name, value in named.items() if name not in inputs}
     if found.symptom:
-        sentence = f"`{call}`{found.at} {found.symptom.removesuffix('.')}."
+        symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), "a ValueError")
+        sentence = f"`{call}`{found.at} {symptom}."
     else:
         sentence = f"`{call}`:" if call else ""
     here = f"Here {' and '.join(f'`{line}`' for line in made)}." if made else ""

@@ -6,6 +6,7 @@ shows it, and of results only if no other result is wrong: what is said must be 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -126,6 +127,15 @@ def _piece(got: Plain, expected: Plain) -> Plain:
     return expected if same and says_much(short) else None
 
 
+def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
+    """Return whether the answer's own check stopped a call that has a result.
+
+    A ValueError that comes from elsewhere is a bug of another kind, and its message says which.
+    """
+    checked = re.search(r"\b(raise|assert)\b", outcome.at)
+    return outcome.refused and checked is not None and case.outcome.error is None
+
+
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
     if outcome.error == "ContractBroken":  # the result itself is right, but cut off
         return True
@@ -192,7 +202,7 @@ SLIPS = (
         "refused",
         "such arguments have to be refused.",
         "The contract has a result for them. Which of your checks stops the call?",
-        lambda outcome, case: outcome.refused and case.outcome.error is None,
+        _refused_by_a_check,
     ),
     Slip(
         "without_gradient",
