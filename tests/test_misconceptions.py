@@ -289,3 +289,8 @@ def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
     assert slips_of(lambda x: 5 + x.detach()) == []
     assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x + 1) == []
     assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]
+
+
+def test_no_slip_makes_a_tensor_of_an_array() -> None:
+    for times in (1, 5):
+        assert slips_of(lambda x, times=times: times * doubled_matrix(x).detach().numpy()) == []

@@ -15,7 +15,7 @@ from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
-from autograde.values.dispatch import apart, cast_like, says_much
+from autograde.values.dispatch import apart, cast_like, module_of, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""
@@ -67,7 +67,7 @@ def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
 
 
 def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
-    if not hasattr(got, "dtype") or not hasattr(expected, "dtype"):
+    if not hasattr(got, "dtype") or module_of(got) is not module_of(expected):
         return False
     turned = turn(got, expected)
     return turned is not None and bool(apart(turned, expected).distance <= NEAR)
