@@ -108,6 +108,13 @@ def _scaled(got: Plain, expected: Plain) -> Plain:
     return got / factor if factor and isfinite(factor) else None
 
 
+def _nearly(outcome: Outcome, case: Case) -> bool:
+    """Return whether a result is wrong in its last digits alone."""
+    wanted = case.outcome.value
+    some = outcome.error is None and (isinstance(wanted, float) or bool(float_types(wanted)))
+    return some and apart(outcome.value, wanted).distance <= NEAR
+
+
 def _piece(got: Plain, expected: Plain) -> Plain:
     """Return the expected numbers if the result is their beginning or end, in one dimension."""
     pairs = zip(got.shape, expected.shape, strict=False)
@@ -177,6 +184,13 @@ SLIPS = (
         "a step that multiplies or divides every number can be added or left out.",
         "All numbers of a result are off by the same factor. Which step multiplies or divides?",
         partial(_turned, _scaled),
+    ),
+    Slip(
+        "last_digits",
+        "a number that agrees in its first digits is right.",
+        "Only the last digits differ. Which step rounds, computes in float32, or adds a small "
+        "number?",
+        _nearly,
     ),
     Slip(
         "other_length",
