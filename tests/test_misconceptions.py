@@ -198,7 +198,7 @@ def test_an_error_of_another_size_is_another_mistake() -> None:
         return lambda x: x * (1 + share)
 
     key = make_key(doubles, off_by(0), {"rounded": off_by(1e-8)}, tolerance=1e-10)
-    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, [])):
+    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, ["last_digits"]), (1e-3, ["other_factor"])):
         verdict = judge(record(doubles, off_by(share)), key, trusted=True)
         assert [belief.name for belief in verdict.beliefs] == beliefs
 
@@ -322,3 +322,8 @@ def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
     assert slips_of(lambda x: 5 + x.detach()) == []
     assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x + 1) == []
     assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]
+
+
+def test_no_slip_makes_a_tensor_of_an_array() -> None:
+    for times in (1, 5):
+        assert slips_of(lambda x, times=times: times * doubled_matrix(x).detach().numpy()) == []

@@ -16,7 +16,7 @@ from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
-from autograde.values.dispatch import apart, cast_like, says_much
+from autograde.values.dispatch import apart, cast_like, module_of, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""
@@ -68,7 +68,7 @@ def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
 
 
 def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
-    if not hasattr(got, "dtype") or not hasattr(expected, "dtype"):
+    if not hasattr(got, "dtype") or module_of(got) is not module_of(expected):
         return False
     turned = turn(got, expected)
     return turned is not None and bool(apart(turned, expected).distance <= NEAR)
@@ -111,6 +111,13 @@ def _scaled(got: Plain, expected: Plain) -> Plain:
     size = float((expected * expected).sum())
     factor = float((got * expected).sum()) / size if size else 0.0
     return got / factor if factor and isfinite(factor) else None
+
+
+def _nearly(outcome: Outcome, case: Case) -> bool:
+    """Return whether a result is wrong in its last digits alone."""
+    wanted = case.outcome.value
+    some = outcome.error is None and (isinstance(wanted, float) or bool(float_types(wanted)))
+    return some and apart(outcome.value, wanted).distance <= NEAR
 
 
 def _piece(got: Plain, expected: Plain) -> Plain:
@@ -191,6 +198,13 @@ SLIPS = (
         "a step that multiplies or divides every number can be added or left out.",
         "All numbers of a result are off by the same factor. Which step multiplies or divides?",
         partial(_turned, _scaled),
+    ),
+    Slip(
+        "last_digits",
+        "a number that agrees in its first digits is right.",
+        "Only the last digits differ. Which step rounds, computes in float32, or adds a small "
+        "number?",
+        _nearly,
     ),
     Slip(
         "other_length",
