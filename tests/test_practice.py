@@ -199,6 +199,23 @@ def test_the_line_that_leads_is_the_one_whose_simplest_case_is_wrong(
     assert "Right so far: 1 of 2 lines, 1 more than before." in shown[-1]
 
 
+def values_and_gradients(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.each("any numbers", answer, (r.normal(1, 3),), (r.normal(2, 3),))
+        r.gradient("lets gradients through", answer, r.normal(2, 3))
+
+
+def test_gradients_lead_only_where_every_result_is_right(shown: list[str], tmp_path: Path) -> None:
+    key = make_key(values_and_gradients, right)
+    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+    practice.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed, match="any numbers"):
+        values_and_gradients(lambda x: x.exp() / x.exp().sum())
+    with pytest.raises(practice.RubricFailed, match="lets gradients through"):
+        values_and_gradients(lambda x: right(x).detach())
+
+
 def test_hints_come_one_at_a_time(shown: list[str]) -> None:
     for _ in range(3):
         asking.hint("it")

@@ -37,8 +37,9 @@ class Input:
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that no case of the
-    line is smaller: if one is, and right, the line fails for another reason than its name says.
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that the line fails
+    for the reason that its name gives: not where a smaller case of it is right, nor at gradients,
+    which are wrong wherever results are.
     """
 
     sentence: str
@@ -162,7 +163,9 @@ def _worth(key: Key) -> list[float]:
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
     """Return the first failing case, the smallest; None when the line is right."""
     first = next(wrong_cases(line, outcomes, tolerance), None)
-    return _failure(*first, simplest=first[0] is line.cases[0]) if first else None
+    if first is None:
+        return None
+    return _failure(*first, simplest=first[0] is line.cases[0] and line.kind != "gradient")
 
 
 def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
