@@ -16,6 +16,7 @@ SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
     "cards.py": RUNS,
+    "data_files.py": RUNS,
     "files.py": RUNS,
     "installed.py": RUNS,
     "notebook": RUNS,

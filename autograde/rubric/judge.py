@@ -30,9 +30,9 @@ GUESSED = "counts only if a line that computes something is right too"
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments by name, as far as they are small. `simplest` says that no
-    case of the line is smaller, and that it is about numbers: if a smaller case is right, or the
-    line is about float64 or gradients, it may well fail for another reason than its name says.
+    `inputs` are the call's arguments by name, as far as they are small. `simplest` says that the
+    line fails for the reason that its name gives: not where a smaller case of it is right, nor at
+    float64 or gradients, which are wrong wherever results are.
     """
 
     sentence: str
