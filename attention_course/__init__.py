@@ -37,7 +37,6 @@ from attention_course.trained import (
     answers,
     attention_of,
     begin,
-    card,
     copy_weights,
     course_model,
     jobs,
@@ -71,7 +70,7 @@ register(__name__, Rubric)
 
 __all__ = [
     "END", "VOCABULARY", "MultiHeadAttention", "answers", "attention_of", "attention_picture",
-    "begin", "beside", "card", "case", "chart", "copy_weights", "course_model", "decode", "encode",
+    "begin", "beside", "case", "chart", "copy_weights", "course_model", "decode", "encode",
     "explore", "explore_story", "floor", "heatmap", "hint", "is_grammatical", "jobs", "loss_of",
     "new_model", "next_words", "pairs", "panels", "progress", "python_help", "recall", "remember",
     "rubric", "show", "show_live", "small_positions", "someone_is_there", "stories", "surprise",

@@ -7,7 +7,7 @@ beside it.
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -68,10 +68,11 @@ def main() -> None:
 
 def learned(model: TinyGPT, held_out: Sequence[Story]) -> dict[str, Any]:
     """Return what the card says of one random start."""
+    best = best_heads(model, held_out[:LOOKED_AT])
     return {
         "excess": excess(model, held_out),
         "answers": answers(model, held_out),
-        "best": best_heads(jobs(model, held_out[:LOOKED_AT]), names_of(model)),
+        "best": {job: f"{head}: {own}" for job, head, own, _, _ in best},
     }
 
 
@@ -121,10 +122,9 @@ def save(model: TinyGPT, name: str) -> None:
 
 def measured(model: TinyGPT, told: Sequence[Story], seen: set[str]) -> dict[str, Any]:
     """Return what the card says of one model."""
-    looked_at, names = told[:LOOKED_AT], names_of(model)
+    looked_at = told[:LOOKED_AT]
     generator = torch.Generator().manual_seed(0)
     written = [write(model, begin(""), generator)[1:] for _ in range(WRITTEN)]
-    found = jobs(model, looked_at)
     return {
         "loss": loss_of(model, *pairs(told)).item(),
         "excess": excess(model, told),
@@ -134,13 +134,10 @@ def measured(model: TinyGPT, told: Sequence[Story], seen: set[str]) -> dict[str,
             "grammatical": sum(map(is_grammatical, written)) / WRITTEN,
             "new": sum(" ".join(words) not in seen for words in written) / WRITTEN,
         },
-        "jobs": {
-            job: {name: weights.tolist() for name, weights in looks.items()}
-            for job, looks in found.items()
-        },
-        "best": best_heads(found, names),
+        "best": best_heads(model, looked_at),
         "without": {
-            name: answers(without_head(model, *head), looked_at) for name, head in names.items()
+            name: answers(without_head(model, *head), looked_at)
+            for name, head in names_of(model).items()
         },
     }
 
@@ -154,14 +151,14 @@ def names_of(model: TinyGPT) -> dict[str, tuple[int, int]]:
     }
 
 
-def best_heads(found: dict[str, dict[str, torch.Tensor]], names: Iterable[str]) -> list[list[str]]:
+def best_heads(model: TinyGPT, told: Sequence[Story]) -> list[list[str]]:
     """Return for each job the head that looks most at the right word, and its weights."""
-    rows = []
-    for job, looks in found.items():
+    rows, names = [], list(names_of(model))
+    for job, looks in jobs(model, told).items():
         top = int(looks["own"].argmax())
         other = f"{looks['other'].flatten()[top]:.2f}" if "other" in looks else "-"
         own = f"{looks['own'].flatten()[top]:.2f}"
-        rows.append([job, list(names)[top], own, other, f"{looks['uniform']:.2f}"])
+        rows.append([job, names[top], own, other, f"{looks['uniform']:.2f}"])
     return rows
 
 
@@ -171,8 +168,7 @@ def page(card: dict[str, Any]) -> str:
     kinds = list(of_four[0]["answers"])
     percent = "{:.1%}".format
 
-    rows = zip(*(run["best"] for run in of_four), strict=True)
-    best_of_seeds = [[row[0][0], *(": ".join(best[1:3]) for best in row)] for row in rows]
+    best_of_seeds = [[job, *(run["best"][job] for run in of_four)] for job in of_four[0]["best"]]
 
     def shares(of: dict[str, float]) -> str:
         return " | ".join(percent(of[kind]) for kind in kinds)

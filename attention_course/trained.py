@@ -4,12 +4,11 @@ The model reads <end> before the first word of a story, so every list of words g
 with <end>. `begin` makes such a list.
 """
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from safetensors.torch import load
@@ -37,12 +36,6 @@ def course_model(num_heads: int = 4) -> TinyGPT:
     model = new_model(num_heads)
     model.load_state_dict({name: weight.float() for name, weight in weights.items()})
     return model.eval()
-
-
-def card() -> dict[str, Any]:
-    """Return the numbers of the model card: what was measured when the models were trained."""
-    numbers: dict[str, Any] = json.loads((FILES / "card.json").read_text("utf-8"))
-    return numbers
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:

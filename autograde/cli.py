@@ -206,9 +206,9 @@ def collect(lesson: str, files: tuple[Path, ...]) -> None:
     (wanted,) = chosen((lesson,))
     from autograde.lms import collect as collecting
 
-    collected = collecting.collect(wanted, files)
-    print("\n".join(collected.lines))
-    sys.exit(0 if collected.complete else 1)
+    lines, complete = collecting.collect(wanted, files)
+    print("\n".join(lines))
+    sys.exit(0 if complete else 1)
 
 
 @main.command()

@@ -167,11 +167,7 @@ def _record_file(lesson: Path, exercise: str) -> Path:
 
 
 def record(lesson: Path, exercise: str) -> Record | None:
-    """Return the record of an exercise; None if its rubric never ran or the file is damaged.
-
-    Args:
-        lesson: the lesson's folder in the working copy.
-    """
+    """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
     path = _record_file(lesson, exercise)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -58,7 +58,7 @@ FAULTS = [
     ),
     Fault(
         "an argument handed back makes claims count", JUDGE,
-        "no_claim and not KINDS[line.kind].given(line.cases)", "no_claim",
+        "no_claim and not all(map(is_given, line.cases))", "no_claim",
         "tests/test_judge.py -k cannot_vouch",
     ),
     Fault(
@@ -235,6 +235,11 @@ FAULTS = [
         "a kernel without limits for processes", "autograde/sandbox/inside/confine.py",
         "    _limit(resource.RLIMIT_NPROC, limits.processes)\n", "",
         "tests/test_wall.py -k says",
+    ),
+    Fault(
+        "a process hides its page tables by its name", "autograde/sandbox/inside/first.py",
+        'partition("\\nVmPTE:")', 'partition("VmPTE:")',
+        "tests/test_wall.py -k 'page and tables'",
     ),
     Fault(
         "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",

@@ -1,5 +1,6 @@
 """The trained model that comes with the course does what its card and the lessons say."""
 
+import json
 import re
 
 import pytest
@@ -16,18 +17,16 @@ from attention_course.language import (
     surprise,
 )
 from attention_course.tiny_gpt import TinyGPT
-from attention_course.train_model import page
+from attention_course.train_model import best_heads, page
 from attention_course.trained import (
     FILES,
     SIZES,
     answers,
     attention_of,
     begin,
-    card,
     copy_weights,
     course_model,
     excess,
-    jobs,
     new_model,
     next_words,
     small_positions,
@@ -37,7 +36,7 @@ from attention_course.trained import (
 )
 from attention_course.training import loss_of, pairs, train
 
-CARD = card()
+CARD = json.loads((FILES / "card.json").read_text(encoding="utf-8"))
 TOLD = stories(**CARD["held_out"])
 BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
 
@@ -55,13 +54,11 @@ def test_loss_and_answers_are_those_of_the_card(num_heads: int) -> None:
 
 @each_model
 def test_heads_look_where_the_card_says(num_heads: int) -> None:
-    found = jobs(course_model(num_heads), TOLD[: CARD["looked_at"]])
-    card = CARD["models"][f"heads_{num_heads}"]["jobs"]
-    assert list(found) == list(card)
-    for job, looks in found.items():
-        assert list(looks) == list(card[job])
-        for name, weights in looks.items():
-            assert torch.allclose(weights, torch.tensor(card[job][name]), atol=1e-3), (job, name)
+    found = best_heads(course_model(num_heads), TOLD[: CARD["looked_at"]])
+    for row, wanted in zip(found, CARD["models"][f"heads_{num_heads}"]["best"], strict=True):
+        assert row[:2] == wanted[:2]
+        for weight, other in zip(row[2:], wanted[2:], strict=True):
+            assert weight == other or float(weight) == pytest.approx(float(other), abs=0.011)
 
 
 def test_a_head_that_is_switched_off_is_missed_as_the_card_says() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from conftest import make_key, record
@@ -344,6 +345,10 @@ def test_a_mask_is_judged_as_it_is() -> None:
             "if n < 1: raise KeyError(n)",
             "future_mask(0) raises KeyError: 0, expected a ValueError.",
         ),
+        (
+            "if n < 1: return ValueError(n)",
+            "future_mask(0) returns an error instead of raising it, expected a ValueError.",
+        ),
     ],
 )
 def test_refusals(body: str, said: str) -> None:
@@ -427,15 +432,24 @@ def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
     assert "wrong entries marked *" in text
 
 
-ODD: list[Any] = [None, True, "text", 7, [], {}, [[]], [None], {"mask": 1}, torch.zeros(0)]
+ODD: list[Any] = [
+    [], None, True, "text", 7, {}, [[]], [None], {"mask": 1}, torch.zeros(0), np.zeros(2),
+]  # fmt: skip
+"""The first is right where a list of faults is expected."""
 
 
-@pytest.mark.parametrize("name", [*CHECKS, "unchanged", "forbids"])
+@pytest.mark.parametrize("name", [*CHECKS, "refuses", "unchanged", "forbids"])
 def test_a_line_fails_on_whatever_it_cannot_read(name: str) -> None:
     kind, case = KINDS[name], Case("f()", (), Outcome())
-    for value in ODD if name in CHECKS else [odd for odd in ODD if odd != []]:
+    for value in ODD if name in CHECKS else ODD[1:]:
         got = kind.read(Outcome(value=value), case)
         assert kind.compare(got, case).distance > 1, value
+
+
+def test_only_a_result_that_is_missing_is_asked_for() -> None:
+    case = Case("f()", (), Outcome(value=["text"]))
+    notes = [KINDS["call"].compare(Outcome(value=value), case).note for value in (None, [None])]
+    assert notes == ["Does it `return` its result?", ""]
 
 
 def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:

@@ -40,13 +40,6 @@ def unknown(nb: NotebookNode) -> None:
     named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
-def other_heading(nb: NotebookNode) -> None:
-    for cell in nb.cells:
-        cell.source = cell.source.replace(
-            "`context_vectors` (1 point)", "`context_vectors` (2 points)"
-        )
-
-
 def without_end(nb: NotebookNode) -> None:
     cell = named_cells(nb)["context_vectors"]
     cell.source = cell.source.replace("### END SOLUTION", "")
@@ -85,7 +78,6 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     points_in_words: "Points: '1'; the curriculum wants code, Autograded tests, Points: 1",
     untagged: "needs the tag raises-exception",
     unknown: "the cell contexts is code, Autograded answer; the curriculum wants none",
-    other_heading: "the heading of context_vectors says 2 points, the curriculum 1",
     without_end: "needs each answer between BEGIN SOLUTION and END SOLUTION",
     pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",
     given_too: "test_context_vectors reads context_vectors, which setup has too; give the answer",

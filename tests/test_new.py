@@ -214,6 +214,16 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     assert "## A course of your own" in PAGE
 
 
+@pytest.mark.parametrize("name", ["class", "json"])
+def test_lessons_can_import_the_package_of_a_course_of_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "make_importable", lambda _: None)
+    monkeypatch.setattr(making, "new", lambda *_: None)
+    making.init(tmp_path / name)
+    assert (tmp_path / name / f"{name}_course" / "__init__.py").is_file()
+
+
 def test_it_wants_a_course(tmp_path: Path) -> None:
     result = run(tmp_path, "new", NAME)
     assert result.exit_code == 1

@@ -144,6 +144,15 @@ def test_nobody_is_guessed(root: Path, case: str) -> None:
     assert who_has(root) <= {"bob"}
 
 
+def test_of_whom_two_came_is_not_said_that_nothing_came(root: Path) -> None:
+    folders, sheet, _ = UNCLEAR["one id, two people"]
+    said = collect(root, *folders, sheet=sheet)
+    assert "  ana" not in said
+    assert any(
+        "ana: 2 submissions seem to be from ana, those of 'A ana', 'B ana'. " in s for s in said
+    )
+
+
 def test_an_address_with_an_apostrophe_is_collected(root: Path) -> None:
     metadata = "submission_9:\n  :submitters:\n  - :name: Pat\n    :email: pat.o'neil@uni.edu\n"
     files = {"x/submission_metadata.yml": metadata, "x/submission_9/mask.ipynb": NOTEBOOK}
@@ -222,6 +231,21 @@ def test_a_later_download_replaces_and_an_earlier_one_does_not(root: Path) -> No
     earlier = collect(root, "Ana Muster_1", sheet=at("2 March 2026, 22:30"))
     assert earlier[1].endswith("left out: what is there was handed in later")
     assert (folder / "mask.ipynb.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("both.zip", zipped({"a.ipynb": NOTEBOOK})), ("both.csv", HEAD.encode())]
+)
+def test_of_two_downloads_of_one_name_neither_replaces_the_other(
+    root: Path, name: str, content: bytes
+) -> None:
+    paths = [root.parent / folder / name for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(content)
+    result = run(root, "collect", MASK, *map(str, paths))
+    assert result.exit_code == 1
+    assert f"{paths[1]}: another file has that name; rename one of them" in result.output
 
 
 def test_a_download_that_is_refused_leaves_everything(root: Path) -> None:

@@ -225,6 +225,11 @@ def test_the_curriculums_points_are_written_and_nothing_else(
     assert with_points(new_lesson, text.replace(right, wrong)) == text
 
 
+def test_a_heading_gets_the_points_in_a_cell_between_quotes_too(new_lesson: Lesson) -> None:
+    cell = '# %% [markdown]\n"""\n### Exercise: `center_rows` ({})\n"""\n'
+    assert with_points(new_lesson, cell.format("1 point")) == cell.format("2 points")
+
+
 @nightly
 def test_build_says_what_is_worth_other_points_and_check_that_it_is_to_be_built(
     mine: Lesson,

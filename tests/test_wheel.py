@@ -20,6 +20,7 @@ import autograde
 from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
 from autograde.course import lessons
+from autograde.installed import MANUAL
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
 from autograde.workspace.lab import SETTINGS
@@ -100,6 +101,13 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     no_answers = ("solutions", "other_ways", "source/", "curriculum.toml\n", "variants/0", "secret")
     for hidden in no_answers:
         assert hidden not in named
+
+
+def test_a_clone_that_pip_installs_brings_the_lessons_and_the_documentation(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=HERE, check=True, capture_output=True)
+    assert (tmp_path / "attention_course/lessons" / LESSON / f"{NOTEBOOK}.ipynb").is_file()
+    assert (tmp_path / "autograde" / MANUAL / "authoring.md").is_file()
 
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")

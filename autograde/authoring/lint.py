@@ -23,15 +23,13 @@ from autograde.authoring.marks import (
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
 from autograde.course import Exercise, Lesson, grade_id, named_cells
-from autograde.grading.running.reference import DEFINED, load, no_python
+from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.names import names_of
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
-HEADING = re.compile(r"^#+ .*`(\w+)` \((\d+(?:\.\d+)?) point", re.MULTILINE)
-"""The heading of an exercise or a question, with its name and points."""
 TYPES = {
     (False, True): "Autograded answer",
     (True, False): "Autograded tests",
@@ -42,7 +40,6 @@ TYPES = {
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """Yield faults in a lesson's card, and in names, types, points and rubric cells of its text."""
-
     names = [name for cell in nb.cells if (name := grade_id(cell))]
     for name, n in Counter(names).items():
         if n > 1:
@@ -65,11 +62,6 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
             yield f"{name} needs each answer between {BEGIN} and {END}"
-    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-    for name, points in HEADING.findall(text):
-        if float(points) != lesson.worth.get(name, float(points)):
-            wants = f"{lesson.worth[name]:g}"
-            yield f"the heading of {name} says {points} points, the curriculum {wants}"
     questions = {written.question_cell for written in lesson.written}
     schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
     for name in sorted(questions ^ schemes):
@@ -106,7 +98,7 @@ def _type(cell: NotebookNode) -> str:
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
     """Yield faults of cells that are skipped in grading."""
-    code = [cell for cell in nb.cells if cell.cell_type == "code" and not _no_python(cell.source)]
+    code = [cell for cell in nb.cells if cell.cell_type == "code" and _is_python(cell.source)]
     named = [cell for cell in code if grade_id(cell)]
     for cell in code:
         if not is_demonstration(cell.source):
@@ -131,13 +123,12 @@ def _unnamed(nb: NotebookNode) -> Iterator[str]:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
 
-def _no_python(source: str) -> str:
-    """Return why the text of a cell cannot be read, or ""."""
+def _is_python(source: str) -> bool:
     try:
         ast.parse(source)
-    except SyntaxError as error:
-        return no_python(error)
-    return ""
+    except SyntaxError:
+        return False
+    return True
 
 
 def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
@@ -145,7 +136,7 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     name = exercise.rubric_cell
     if "raises-exception" not in cell.metadata.get("tags", []):
         yield f"{name} needs the tag raises-exception, so that Run All goes on"
-    if _no_python(cell.source):
+    if not _is_python(cell.source):
         return  # named when the reference runs
     heavy = (ast.Lambda, ast.ClassDef, ast.Import, ast.ImportFrom, ast.FunctionDef)
     body = ast.parse(cell.source).body

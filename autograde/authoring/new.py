@@ -3,6 +3,7 @@
 import re
 import shutil
 from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -112,7 +113,7 @@ def init(folder: Path) -> Lesson:
     if folder.exists() and any(folder.iterdir()):
         raise CourseError(f"{folder} is not empty; name a new folder")
     package = "_".join(words).lstrip("0123456789_")
-    if find_spec(package):  # an installed module has the name
+    if iskeyword(package) or find_spec(package):  # Python or an installed module has the name
         package += "_course"
     known = {
         "title": " ".join(words).capitalize(),

@@ -28,7 +28,9 @@ KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "nam
 HEAD = re.compile(
     r'^# %%.*?nbgrader=(?P<about>\{[^\n]*?"grade_id": "(?P<name>\w+)"[^\n]*?\})', re.M
 )
-HEADING = re.compile(r"^(?P<before># #+ .*`(?P<name>\w+)` \()(?P<points>[\d.]+ points?)\b", re.M)
+HEADING = re.compile(
+    r"^(?P<before>(?:# )?#+ .*`(?P<name>\w+)` \()(?P<points>[\d.]+ points?)\b", re.M
+)
 """The heading of an exercise or a question in a lesson's text, with its name and points."""
 
 

@@ -137,8 +137,7 @@ def grade_restored(
 def at_most_twice(work: Callable[[bool], T]) -> T:
     """Do work that others of this machine may disturb; if they did, once more, and that counts.
 
-    Args:
-        work: is told whether it counts in any case.
+    The work is told whether it counts in any case.
     """
     try:
         return work(False)

@@ -109,10 +109,11 @@ def _takers(plan: Plan, roster: Roster, owners: Iterable[Owner]) -> dict[str, tu
         except Unclear as error:
             plan.failed[" and ".join(map(str, owner.people))] = str(error)
     for student, found in taken.items():
-        for _, person in found if len(found) > 1 else ():
-            plan.failed[str(person)] = (
-                f"{len(found)} submissions seem to be from {named([student])}. {SHEET}, with ID "
-                "numbers or email addresses in it that the gradebook has too"
+        if len(found) > 1:
+            plan.failed[student] = (
+                f"{len(found)} submissions seem to be from {named([student])}, those of "
+                f"{named(person for _, person in found)}. {SHEET}, with ID numbers or email "
+                "addresses in it that the gradebook has too"
             )
     return {student: found[0] for student, found in taken.items() if len(found) == 1}
 
@@ -166,8 +167,7 @@ def _enter(plan: Plan, roster: Roster, person: Person) -> None:
 def _note_absent(plan: Plan, roster: Roster, there: set[str]) -> None:
     """Note of whom there is nothing, and the number of everybody who is known.
 
-    Args:
-        there: the numbers of those who handed in.
+    `there` are the numbers of those who handed in.
     """
     for number, row in roster.sheet.rows.items():
         try:

@@ -8,7 +8,7 @@ not: of a notebook it reads only the answers. `autograde build` keeps the three 
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -27,11 +27,11 @@ class Given:
     """The names that the set-up cell with this text bound."""
 
     source: str = ""
-    names: dict[str, Any] | None = None
+    names: dict[str, Any] = field(default_factory=dict)
 
     def original(self, name: str) -> Any:
         """Return the lesson's value of a name or Python's; None if neither has one."""
-        return (self.names or {}).get(name, getattr(builtins, name, None))
+        return self.names.get(name, getattr(builtins, name, None))
 
 
 def given_in(notebook: dict[str, Any]) -> Given:
@@ -58,7 +58,7 @@ def _copy(value: Any) -> Any:
     large = isinstance(value, list | dict | set) and len(value) > MOST
     try:
         return value if large else copied(value)
-    except (RuntimeError, TypeError):  # it holds a tensor that was computed
+    except TypeError:  # of a class that is not made from its items
         return value
 
 
@@ -72,7 +72,7 @@ def with_given_names(lines: Callable[..., Any]) -> Callable[..., Any]:
     notebook = lines.__globals__
     shadowing = {name for name in vars(builtins) if not name.startswith("_")}
     names = {name: value for name, value in notebook.items() if name not in shadowing}
-    for name, value in (given_in(notebook).names or {}).items():
+    for name, value in given_in(notebook).names.items():
         own = isinstance(value, FunctionType) and PLACE in value.__globals__
         names[name] = _reading(value, names) if own else value
     return _reading(lines, names)

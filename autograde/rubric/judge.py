@@ -1,12 +1,12 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
+from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
+from autograde.rubric.recording import DOUBLE, REFUSAL, Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
@@ -17,6 +17,7 @@ SAME_INPUTS = 1e-6
 MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
+NOT_WRITTEN = "Not written yet. `raise NotImplementedError()` still runs."
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
 INCOMPLETE = (
     "The rubric did not record every line. If the notebook and its practice data are of different "
@@ -26,26 +27,19 @@ GUESSED = "counts only if a line that computes something is right too"
 
 
 @dataclass(frozen=True)
-class Input:
-    """An argument of a call, by its name in the call's text."""
-
-    name: str
-    table: Table
-
-
-@dataclass(frozen=True)
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that no case of the
-    line is smaller: if one is, and right, the line fails for another reason than its name says.
+    `inputs` are the call's arguments by name, as far as they are small. `simplest` says that the
+    line fails for the reason that its name gives: not where a smaller case of it is right, nor at
+    float64 or gradients, which are wrong wherever results are.
     """
 
     sentence: str
     call: str = ""
     got: Table | None = None
     expected: Table | None = None
-    inputs: tuple[Input, ...] = ()
+    inputs: dict[str, Table] = field(default_factory=dict)
     simplest: bool = True
 
 
@@ -104,7 +98,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         return failed(key, other)
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
-        return replace(failed(key, "Not written yet."), attempted=False)
+        return replace(failed(key, NOT_WRITTEN), attempted=False)
     found = [
         _judge_line(*row) for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
@@ -139,7 +133,7 @@ def _vouching(key: Key) -> list[bool]:
     """
     no_claims = [not claim for claim in key.claims]
     computed = [
-        no_claim and not KINDS[line.kind].given(line.cases)
+        no_claim and not all(map(is_given, line.cases))
         for line, no_claim in zip(key.expected.lines, no_claims, strict=True)
     ]
     return computed if any(computed) else no_claims
@@ -162,7 +156,10 @@ def _worth(key: Key) -> list[float]:
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
     """Return the first failing case, the smallest; None when the line is right."""
     first = next(wrong_cases(line, outcomes, tolerance), None)
-    return _failure(*first, simplest=first[0] is line.cases[0]) if first else None
+    if first is None:
+        return None
+    of_numbers = line.kind != "gradient" and not line.name.startswith(DOUBLE)
+    return _failure(*first, simplest=of_numbers and first[0] is line.cases[0])
 
 
 def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
@@ -172,10 +169,10 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     *made, call = case.call.split("\n")
     named = _named_arguments(case)
     inputs = _inputs(named)
-    shown = {each.name for each in inputs}
-    large = {name: value for name, value in named.items() if name not in shown}
+    large = {name: value for name, value in named.items() if name not in inputs}
     if found.symptom:
-        sentence = f"`{call}`{found.at} {found.symptom.removesuffix('.')}."
+        symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), "a ValueError")
+        sentence = f"`{call}`{found.at} {symptom}."
     else:
         sentence = f"`{call}`:" if call else ""
     here = f"Here {' and '.join(f'`{line}`' for line in made)}." if made else ""
@@ -199,8 +196,8 @@ def unjudged_case(case: Case, note: str) -> Failure:
     return Failure(_readable(sentence), call, None, in_full(case.outcome.value), inputs)
 
 
-def _inputs(named: dict[str, Plain]) -> tuple[Input, ...]:
-    return tuple(Input(name, table) for name, v in named.items() if (table := in_full(v)))
+def _inputs(named: dict[str, Plain]) -> dict[str, Table]:
+    return {name: table for name, value in named.items() if (table := in_full(value))}
 
 
 def _named_arguments(case: Case) -> dict[str, Plain]:

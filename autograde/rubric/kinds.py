@@ -8,7 +8,7 @@ process could get right without computing anything. Of some kinds every line is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from importlib import import_module
 from math import isclose, isnan
 
@@ -33,13 +33,6 @@ class Call:
     claim = False
     """Whether every line of this kind is a claim."""
 
-    def given(self, cases: tuple[Case, ...]) -> bool:
-        """Return whether all that is expected is an argument handed back, one number, or nothing.
-
-        Nobody has to compute that, even where it depends on the inputs.
-        """
-        return all(map(_is_given, cases))
-
     def kept(self, recorded: Outcome) -> Outcome:
         """Return what a key keeps of what was recorded of the reference."""
         return recorded
@@ -58,7 +51,10 @@ class Call:
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         """Return how far a value is from the expected one."""
-        return apart(got, expected)
+        found = apart(got, expected)
+        if got is None and found.distance:
+            return replace(found, note="Does it `return` its result?")
+        return found
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
@@ -79,7 +75,7 @@ class AnyColumnOrder(Call):
     """A DataFrame whose columns may stand in any order."""
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
-        return apart(_columns_sorted(got), _columns_sorted(expected))
+        return super().compare_values(_columns_sorted(got), _columns_sorted(expected))
 
 
 def _columns_sorted(value: Plain) -> Plain:
@@ -117,6 +113,10 @@ class Refuses(Call):
     weight = 1.0
     tolerance: float | None = 0.0
     claim = True
+
+    def read(self, got: Outcome, expected: Case) -> Outcome:
+        readable = got.error is not None or isinstance(got.value, str)
+        return got if readable else Outcome(value="does something that cannot be read")
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         return SAME if got == REFUSAL else differs(f"{got}, expected a ValueError")
@@ -256,7 +256,11 @@ def _manner(value: Plain) -> Plain:
     return value.partition(":")[0] if isinstance(value, str) else value
 
 
-def _is_given(case: Case) -> bool:
+def is_given(case: Case) -> bool:
+    """Return whether what is expected is an argument handed back, one number, or nothing.
+
+    Nobody has to compute that, even where it depends on the inputs.
+    """
     value = case.outcome.value
     if not hasattr(value, "flatten"):  # neither a tensor nor an array
         return case.outcome.refused

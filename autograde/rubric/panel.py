@@ -115,10 +115,9 @@ def _failure_text(failure: Failure) -> list[str]:
 
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
-    named = [(each.name, each.table) for each in failure.inputs]
     both = [("came back", failure.got), ("expected", failure.expected)]
-    named += [(name, table) for name, table in both if table is not None]
-    return [(name, table) for name, table in named if table.rows]
+    named = [*failure.inputs.items(), *both]
+    return [(name, table) for name, table in named if table and table.rows]
 
 
 def _aligned(table: Table) -> list[str]:
@@ -242,12 +241,12 @@ def _folded(title: str, rows: list[str]) -> str:
 
 
 def _row(line: LineVerdict) -> str:
-    mark, word, state = ("✓", "right", "right") if line.passed else ("✗", "wrong", "wrong")
+    mark, word = ("✓", "right") if line.passed else ("✗", "wrong")
     reason = _failure_html(line.failure) if line.failure else ""
     return (
         f'<li style="margin:.2em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
         f'<span role="img" aria-label="{word}" style="display:inline-block;width:{MARK_WIDTH};'
-        f'text-indent:0;color:{COLOURS[state]};font-weight:bold">{mark}</span>'
+        f'text-indent:0;color:{COLOURS[word]};font-weight:bold">{mark}</span>'
         f'<span style="text-indent:0">{escape(line.name)}</span>{reason}</li>'
     )
 

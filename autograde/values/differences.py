@@ -59,8 +59,6 @@ def other(got: Plain, expected: Plain) -> Difference:
     wanted = dispatch.describe(expected)
     if what := unrecordable(got):
         return differs(f"returned {what}, which cannot be recorded; return {wanted}")
-    if got is None:
-        return differs(f"is None, expected {wanted}", "Does it `return` its result?")
     return differs(f"is {dispatch.describe(got)}, expected {wanted}", pair=pair)
 
 

@@ -22,7 +22,6 @@ from autograde.values.base import (
     Unrecordable,
     differs,
     differs_in,
-    numerals,
     unrecordable,
 )
 from autograde.values.frame_tables import columns, items, length, shape
@@ -187,28 +186,20 @@ def _data_apart(got: Record, expected: Record) -> Difference:
     names = [""]
     if expected.what == "DataFrame":
         names = [f"[{brief(name)}]" for name in items(expected.parts["columns"].parts["labels"])]
-    worst = SAME
-    for column, one, two in zip(names, columns(got), columns(expected), strict=True):
+    worst, column = SAME, ""
+    for name, one, two in zip(names, columns(got), columns(expected), strict=True):
         each = dispatch.apart(one, two)
         if type(one) is not type(two):
             each = differs_in("dtype", _dtype(one), _dtype(two))
-        elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
-            (place,) = numbers.first_difference(one, two)
-            said = numerals(*(items(values)[place] for values in (one, two)))
-            row = f".loc[{brief(labels[place])}]"
-            note = numbers.pattern(one, two)
-            each = Difference(each.distance, "is {}, expected {}".format(*said), row, note)
-        elif each.at:
-            each = Difference(each.distance, each.symptom, f".loc[{_row(each.at, labels)}]")
         if each.distance > worst.distance:
-            pair = (got, expected)
-            worst = Difference(each.distance, each.symptom, column + each.at, each.note, pair)
-    return worst
-
-
-def _row(at: str, labels: list[Plain]) -> str:
-    """Return the label of the row that a place such as `[3]` or `[3].x` begins with."""
-    return brief(labels[int(at[1:].partition("]")[0])])
+            worst, column = each, name
+    if worst is SAME:
+        return SAME
+    worst = worst.in_words()
+    if worst.at:  # such as [3], or [3].x in a row of containers
+        row = labels[int(worst.at[1:].partition("]")[0])]
+        column += f".loc[{brief(row)}]"
+    return Difference(worst.distance, worst.symptom, column, worst.note, (got, expected))
 
 
 def _dtype(column: Plain) -> str:

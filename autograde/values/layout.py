@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice, zip_longest
+from itertools import islice
 
 from autograde.values import dispatch
 from autograde.values.base import (
@@ -26,6 +26,8 @@ WIDEST = 60
 """The most characters of an entry."""
 MOST_COMPARED = 200
 """The most items of a set that an item is compared with, to see whether one is near."""
+COMPARED = (list | tuple | Record, set | frozenset, dict, str, bytes)
+"""Values of one of these kinds are compared row by row."""
 NEAR = 1e-5
 """Numbers as near as this are not marked as wrong."""
 
@@ -33,7 +35,6 @@ MISSING = object()
 """What stands for the item that a missing row would hold."""
 Row = tuple[str, Plain]
 """The name of a row, such as a key, and what stands in it."""
-NONE: Row = ("", MISSING)
 
 
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
@@ -44,7 +45,7 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
         order = {name: place for place, (name, _) in enumerate(wanted)}
         mine.sort(key=lambda row: order.get(row[0], len(order)))
-    alike = type(got) is type(expected) or not ({type(got), type(expected)} & {str, bytes, dict})
+    alike = any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED)
     wrong = _wrong(mine, wanted, got) if alike else []
     missing = len(mine) if alike and len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
@@ -88,27 +89,27 @@ def _order(item: Plain) -> tuple[bool, float, str]:
     return (not number, float(min(max(item, -1e300), 1e300)) if number else 0.0, repr(item))
 
 
-def _wrong(mine: list[Row], wanted: list[Row], of: Plain) -> list[int]:
+def _wrong(mine: list[Row], wanted: list[Row], got: Plain) -> list[int]:
     """Return the places of rows that are not as expected."""
-    if isinstance(of, set | frozenset):
+    if isinstance(got, set | frozenset):
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         others = [*items][:MOST_COMPARED]
         return [i for i in alone if all(_differ(mine[i][1], other) for other in others)]
-    pairs = zip(mine, _beside(mine, wanted, of), strict=True)
+    pairs = zip(mine, _beside(mine, wanted, got), strict=True)
     wrong = (i for i, ((_, item), other) in enumerate(pairs) if _differ(item, other))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
 
 
-def _beside(rows: list[Row], others: list[Row], of: Plain) -> list[Plain]:
+def _beside(rows: list[Row], others: list[Row], value: Plain) -> list[Plain]:
     """Return for each row what stands in that of the same name or place, or MISSING."""
-    if isinstance(of, set | frozenset):
+    if isinstance(value, set | frozenset):
         return [MISSING] * len(rows)
-    if isinstance(of, dict | Record):
+    if isinstance(value, dict | Record):
         named = dict(others)
         return [named.get(name, MISSING) for name, _ in rows]
-    pairs = zip_longest(rows, others[: len(rows)], fillvalue=NONE)
-    return [other for _, (_, other) in pairs]
+    beside = [item for _, item in others[: len(rows)]]
+    return beside + [MISSING] * (len(rows) - len(beside))
 
 
 def _differ(item: Plain, other: Plain) -> bool:

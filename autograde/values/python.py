@@ -19,6 +19,7 @@ from autograde.values.base import (
     inside,
     shorten,
 )
+from autograde.values.text import well_formed
 
 MAX_BITS = 14_000
 """The longest whole number that is recorded; Python reads no more digits than that."""
@@ -34,7 +35,7 @@ def record(value: Any, depth: int) -> Plain:
         case None | bool():
             return value
         case str():
-            return str(value)
+            return well_formed(value)
         case int():
             long = value.bit_length() > MAX_BITS
             return Unrecordable("an int of thousands of digits") if long else int(value)
@@ -130,7 +131,7 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
     match value:
         case tuple() if hasattr(value, "_fields"):
             return type(value)(*map(change, value))
-        case list() | tuple() | set() | frozenset() if type(value) in PLAIN_CONTAINERS:
+        case list() | tuple() | set() | frozenset() if type(value) in (list, tuple, set, frozenset):
             return type(value)(map(change, value))
         case dict():
             new = copy.copy(value)
@@ -146,9 +147,6 @@ def changed(value: Any, change: Callable[[Any], Any]) -> Any:
                 object.__setattr__(twin, each.name, change(getattr(value, each.name)))
         return twin
     return value
-
-
-PLAIN_CONTAINERS = (list, tuple, set, frozenset)
 
 
 apart = differences.apart

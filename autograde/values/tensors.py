@@ -67,7 +67,9 @@ def _recorded(tensor: Tensor) -> Plain:
 
 def copied(value: Any) -> Any:
     """Return a copy of a tensor with its own gradient; a module as it is."""
-    return deepcopy(value) if isinstance(value, Tensor) else python.copied(value)
+    if not isinstance(value, Tensor):
+        return python.copied(value)
+    return deepcopy(value if value.is_leaf else value.detach().requires_grad_())
 
 
 def apart(got: Plain, expected: Tensor) -> Difference:
