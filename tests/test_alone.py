@@ -93,6 +93,8 @@ def test_a_large_file_beside_the_notebook_is_left_out_as_in_grading(
     result = run(project.work, "self", LESSON, "--no-open")
     assert result.exit_code == 0, result.output
     assert [name for name, _ in jobs[0].files] == ["card.toml", "practice.safetensors.gz"]
+    page = project.work / "feedback" / LESSON / "causal_mask.html"
+    assert "Too large, so left out: &#39;film.mp4&#39;." in page.read_text()
 
 
 def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:

@@ -108,6 +108,14 @@ def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
     assert restored.nb.cells[place_of(restored.nb, ANSWER)].source == ""
 
 
+def test_a_locked_cell_that_says_nothing_is_no_trouble(released: NotebookNode) -> None:
+    about = {"nbgrader": {"grade_id": "empty", "grade": False, "solution": False, "locked": True}}
+    empty = nbformat.v4.new_markdown_cell("", metadata=about)
+    lesson = NotebookNode({**released, "cells": [empty, *released.cells]})
+    nb = restore(Record(NotebookNode(nbformat.from_dict(lesson))), lesson).nb
+    assert names_of(nb) == names_of(lesson)
+
+
 def as_lines(source: str) -> list[str]:
     return source.splitlines(keepends=True)
 

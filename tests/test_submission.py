@@ -95,6 +95,12 @@ def test_many_files_are_left_out_and_said(tmp_path: Path) -> None:
     assert read.remark in parse_submission(read).remarks
 
 
+def test_files_below_more_than_ten_folders_are_left_out(tmp_path: Path) -> None:
+    deep, deeper = "d/" * 10 + "x", "d/" * 11 + "x"
+    read = submitted(tmp_path, **dict.fromkeys(("a.ipynb", deep, deeper), b"text"))
+    assert read.files.keys() == {"a.ipynb", deep, "data.txt"}
+
+
 def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "eve"
     folder.mkdir(parents=True)

@@ -108,13 +108,10 @@ def divided(own: Path) -> Path | None:
 
 def _remove_left() -> None:
     for folder in tuple(_left):
-        try:
+        with suppress(OSError):  # a process in it is still ending
             folder.rmdir()
-        except FileNotFoundError:
-            pass
-        except OSError:
-            continue  # a process in it is still ending
-        _left.discard(folder)
+        if not folder.is_dir():
+            _left.discard(folder)
 
 
 @atexit.register

@@ -28,7 +28,7 @@ PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
 MAX_FILES_BYTES = 100_000_000
 DEPTH = 10
-"""Files in deeper folders do not come along."""
+"""Files below more folders do not come along."""
 ASK_SECONDS = 20
 """A request that a template does not read for so long has failed."""
 
@@ -249,7 +249,7 @@ def pack(files: Iterable[File], archive: IO[bytes]) -> None:
 def visible_files(folder: Path) -> Iterator[File]:
     """Yield the plain files below a folder, those near its top first; no links, nothing hidden."""
     level = [folder]
-    for _ in range(DEPTH):
+    for _ in range(DEPTH + 1):
         below: list[Path] = []
         for place in filter(Path.is_dir, level):
             with os.scandir(place) as entries:

@@ -14,6 +14,7 @@ from autograde.rubric.panel import headline
 from autograde.sandbox.template import visible_files
 from autograde.values.base import BadData
 from autograde.values.text import await_marking
+from autograde.words import named
 from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
@@ -37,7 +38,9 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     record.remarks.insert(0, REMARK)
-    files, _ = read_files(visible_files(path.parent))
+    files, left_out = read_files(visible_files(path.parent))
+    if left_out:
+        record.remarks.append(f"Too large, so left out: {named(left_out)}.")
     rules = pipeline.Rules(lesson, released, lambda seed: keys)  # no secret: the practice seed
     record, _, marks = pipeline.at_most_twice(
         lambda alone: pipeline.grade_restored(record, rules, files, wall=False, alone=alone)

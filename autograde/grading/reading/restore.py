@@ -76,7 +76,8 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
         original = owned.get(grade_id(cell) or "")
         before = after = ""
         if original and cell.cell_type == original.cell_type and not _is_students(original):
-            before, found, after = cell.source.partition(original.source.strip())
+            own = original.source.strip()
+            before, found, after = cell.source.partition(own) if own else ("", "", cell.source)
             before = before if found else ""
         parted += [*_parted(cell, before), cell, *_parted(cell, after)]
     nb.cells = parted
