@@ -24,6 +24,10 @@ Plain = Any
 """A number, text, bytes, None, a list, tuple, set or dict of such, a tensor, an array, a Record."""
 
 
+Within = tuple[int, ...]
+"""The containers that hold a value, each by its `id`, the outermost first."""
+
+
 class BadData(ValueError):
     """The bytes are not what `pack` writes; the message says why."""
 
