@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -63,7 +63,7 @@ class Table:
     columns: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     left: bool = False
-    since: Mapping[int, int] = field(default_factory=dict)
+    since: dict[int, int] = field(default_factory=dict)
 
 
 Tables = tuple[Table | None, Table | None]
