@@ -1,4 +1,4 @@
-"""Puts the lessons into the course's installed package, so that it works without a clone."""
+"""Puts the lessons and the documentation into the installed packages, which need no clone."""
 
 import tomllib
 from pathlib import Path
@@ -9,7 +9,7 @@ from setuptools.command.build_py import build_py
 PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-class WithLessons(build_py):
+class WithLessonsAndDocs(build_py):
     """The rest is in pyproject.toml."""
 
     def run(self) -> None:
@@ -21,6 +21,7 @@ class WithLessons(build_py):
             self.copy_file(str(file), str(lessons / file.parent.name))
         if Path("due.toml").is_file():
             self.copy_file("due.toml", str(lessons.parent))
+        self.copy_tree("docs", str(Path(self.build_lib, "autograde", "docs")))
 
 
-setup(cmdclass={"build_py": WithLessons})
+setup(cmdclass={"build_py": WithLessonsAndDocs})

@@ -94,12 +94,17 @@ def keep_line(lesson: Path, line: str) -> None:
     keep_text(lesson, OWN_LINE, line)
 
 
-def write_notes(working: Path) -> None:
-    """Write the page *My notes* of a working copy, if it has a card to show."""
-    sections = [section for lesson in of_course(working) if (section := _section(working, lesson))]
+def write_notes(working: Path) -> list[str]:
+    """Write the page *My notes* of a working copy, if it has a card to show.
+
+    Return the lessons whose cards it shows.
+    """
+    every = {lesson.lesson: _section(working, lesson) for lesson in of_course(working)}
+    sections = {name: section for name, section in every.items() if section}
     if sections:
-        page = PAGE.format(said=GROWS, cards="\n".join(sections))
+        page = PAGE.format(said=GROWS, cards="\n".join(sections.values()))
         write_whole(working / NOTES, page.encode("utf-8", "replace"))
+    return [*sections]
 
 
 def _section(working: Path, lesson: Standing) -> str:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autograde import course
+from autograde.installed import manual
 from autograde.words import printable
 
 if TYPE_CHECKING:
     from autograde.workspace.project import Project
+
+
+FURTHER = "[JUPYTER'S OPTION]..."
 
 
 class Commands(click.Group):
@@ -35,7 +39,7 @@ def reason(error: course.CourseError | OSError) -> str:
     return "\n".join(map(printable, said.splitlines()))
 
 
-@click.group(cls=Commands)
+@click.group(cls=Commands, epilog=f"\b\nThe manual: {manual()}")
 @click.option("--course", "name", default="", help="Which of several installed courses is meant.")
 @click.pass_context
 def main(ctx: click.Context, name: str) -> None:
@@ -70,7 +74,6 @@ def the_project() -> "Project":
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Make a course that builds and grades as it is."""
-    from autograde.authoring.dist import manual
     from autograde.authoring.new import init as make
 
     lesson = make(folder)
@@ -83,7 +86,6 @@ def init(folder: Path) -> None:
 @click.argument("lesson")
 def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
-    from autograde.authoring.dist import manual
     from autograde.authoring.new import new as make
 
     root = the_course()
@@ -204,9 +206,9 @@ def collect(lesson: str, files: tuple[Path, ...]) -> None:
     (wanted,) = chosen((lesson,))
     from autograde.lms import collect as collecting
 
-    collected = collecting.collect(wanted, files)
-    print("\n".join(collected.lines))
-    sys.exit(0 if collected.complete else 1)
+    lines, complete = collecting.collect(wanted, files)
+    print("\n".join(lines))
+    sys.exit(0 if complete else 1)
 
 
 @main.command()
@@ -240,11 +242,11 @@ def grade(
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar=FURTHER)
 def instructor(options: tuple[str, ...]) -> None:
     """Open JupyterLab with Formgrader on a course.
 
-    OPTIONS are passed on to JupyterLab.
+    What follows is passed on to JupyterLab: --no-browser, say.
     """
     wanted = chosen(())
     from autograde.authoring.instructor import open_lab
@@ -254,11 +256,11 @@ def instructor(options: tuple[str, ...]) -> None:
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("lesson")
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar=FURTHER)
 def mark(lesson: str, options: tuple[str, ...]) -> None:
     """Mark written answers, one question at a time.
 
-    OPTIONS are passed on to the Jupyter server.
+    What follows LESSON is passed on to the Jupyter server: --no-browser, say.
     """
     (wanted,) = chosen((lesson,))
     if not wanted.written:
@@ -307,11 +309,11 @@ def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar=FURTHER)
 def lab(options: tuple[str, ...]) -> None:
     """Open JupyterLab on your copy of the lessons.
 
-    OPTIONS are passed on to JupyterLab.
+    What follows is passed on to JupyterLab: --no-browser, say.
     """
     from autograde.workspace import lab as opening
     from autograde.workspace.update import prepare

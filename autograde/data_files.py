@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from autograde.cards import CARD_FILE
 from autograde.course import Lesson
 
 ANSWERS = (b"BEGIN SOLUTION", b"BEGIN MARK SCHEME")
@@ -29,6 +30,15 @@ def data_files(lesson: Lesson, ignore: Iterable[str] = ()) -> dict[str, Path]:
         and not any(fnmatch(part, pattern) for part in Path(name).parts for pattern in ignore)
         and not holds_answers(path)
     }
+
+
+def readable_files(lesson: Lesson) -> tuple[tuple[str, bytes], ...]:
+    """Return the data files that a lesson's code may read, each with its content.
+
+    Only the panel reads the lesson's card.
+    """
+    found = data_files(lesson).items()
+    return tuple((name, path.read_bytes()) for name, path in found if name != CARD_FILE)
 
 
 def withhold(lesson: Lesson, folder: Path) -> None:

@@ -6,7 +6,7 @@ Its version number stays the same for months. What its files say does not.
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from autograde import __version__
 from autograde.course_package import files_of, folder_of
@@ -16,6 +16,7 @@ SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
     "cards.py": RUNS,
+    "data_files.py": RUNS,
     "files.py": RUNS,
     "installed.py": RUNS,
     "notebook": RUNS,
@@ -64,9 +65,8 @@ class Grader:
 
 def part_of(path: str) -> str:
     """Return what a file of the package takes part in; "" if in nothing that decides a grade."""
-    steps = path.split("/")
-    fitting = ("/".join(steps[:length]) for length in range(len(steps), 0, -1))
-    return next((PARTS[each] for each in fitting if each in PARTS), "")
+    around = map(str, (PurePosixPath(path), *PurePosixPath(path).parents))
+    return next((PARTS[each] for each in around if each in PARTS), "")
 
 
 def read_grader(package: Path) -> Grader:

@@ -9,10 +9,15 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+import autograde
+
 GROUP = "autograde.courses"
 """The entry points by which a wheel says that it brings a course; each names a package."""
 LESSONS = "lessons"
 """The folder in a course's package that holds its lessons as students get them."""
+
+MANUAL = "docs"
+"""The folder of the grader's documentation: in its wheel, or beside it in a clone."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +43,10 @@ def installed() -> tuple[Installed, ...]:
             if (folder := Path(place, LESSONS)).is_dir():
                 found[point.name] = Installed(point.name, folder)
     return tuple(found[name] for name in sorted(found))
+
+
+def manual() -> Path:
+    """Return the folder of the grader's documentation, where it was installed with the grader."""
+    package = Path(autograde.__file__).parent
+    inside = package / MANUAL
+    return inside if inside.is_dir() else package.parent / MANUAL

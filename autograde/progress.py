@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from autograde.files import write_whole
-from autograde.values.text import digest, of_points
+from autograde.values.text import digest, number, of_points
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -92,8 +92,9 @@ class Standing:
     def in_words(self) -> str:
         have = sum(self.points.get(name, 0) for name in self.worth)
         written = sum(self.written.values())
-        points = of_points(have, sum(self.worth.values()) + written, written)
-        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}"
+        points = of_points(have, sum(self.worth.values()) + written)
+        by_hand = f" (your teacher marks {number(written)} of them)" if written else ""
+        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}{by_hand}"
 
     @property
     def link(self) -> str:
@@ -166,11 +167,7 @@ def _record_file(lesson: Path, exercise: str) -> Path:
 
 
 def record(lesson: Path, exercise: str) -> Record | None:
-    """Return the record of an exercise; None if its rubric never ran or the file is damaged.
-
-    Args:
-        lesson: the lesson's folder in the working copy.
-    """
+    """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
     path = _record_file(lesson, exercise)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -48,13 +48,15 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
         def say(step: str) -> None:
             progress.update(bar, description=step)
 
+        def report(done: Done) -> None:
+            finished.append(done)
+            say(f"grading {done.place.lesson.name}")
+            if done.problem:
+                progress.print(_line(done), soft_wrap=True, highlight=False)
+            progress.advance(bar)
+
         try:
-            for done in grade_class(found, how, stopped, say):
-                finished.append(done)
-                say(f"grading {done.place.lesson.name}")
-                if done.problem:
-                    progress.print(_line(done), soft_wrap=True, highlight=False)
-                progress.advance(bar)
+            grade_class(found, how, report, stopped, say)
         except KeyboardInterrupt:
             return finished, True
     return finished, False
@@ -92,19 +94,22 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     with open_gradebook(course_config(root)) as gradebook:
         for lesson in lessons:
             facts = [*_counts(done, lesson)]
+            earlier = sum(each.earlier for each in done if each.place.lesson == lesson)
+            if earlier:
+                facts.append(f"{earlier} by the rubrics of an earlier version")
             marks = marks_of_class(gradebook, lesson)
-            unmarked = [n for each in marks.values() for n in each.unmarked()]
+            unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
             if marks:
                 mean = fmean(each.total() for each in marks.values())
                 so_far = " so far" if unmarked else ""
-                recorded = as_recorded(gradebook, lesson)
-                facts.append(f"mean {mean:.1f} of {recorded.points:g} points{so_far}")
+                points = as_recorded(gradebook, lesson).points
+                facts.append(f"mean {mean:.1f} of {points:g} points{so_far}")
             if unmarked:
-                waiting = await_marking(sum(recorded.worth[name] for name in unmarked))
+                waiting = await_marking(sum(unmarked))
                 facts.append(f"{waiting} in all: autograde mark {lesson.name}")
-            again = [n for each in marks.values() for n in each.waits if each.score(n) is not None]
-            if again:
-                facts.append(f"{len(again)} to be looked at again in Formgrader")
+            changed = sum(each.score(n) is not None for each in marks.values() for n in each.waits)
+            if changed:
+                facts.append(f"{changed} to be looked at again in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             if odd := odd_due_date(due_date(gradebook, lesson.name)):

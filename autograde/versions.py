@@ -21,6 +21,7 @@ from autograde.course import (
     named_cells,
     parse_text,
 )
+from autograde.data_files import readable_files
 from autograde.files import write_folder
 from autograde.grader import digest_of
 from autograde.values.text import digest
@@ -39,6 +40,7 @@ class Version:
     """A lesson as it was built once, as plain data that can be sent to another machine.
 
     `practice` may be empty: then no misconception is recognised. `ways` are those of WAYS_FILE.
+    `files` are what lies beside the lesson today, for submissions of all versions.
     """
 
     lesson: Lesson
@@ -48,6 +50,7 @@ class Version:
     released: bytes = field(compare=False, repr=False)
     practice: bytes = field(compare=False, repr=False)
     ways: bytes = field(compare=False, repr=False, default=b"")
+    files: tuple[tuple[str, bytes], ...] = field(compare=False, repr=False, default=())
     kept: bool = False
 
 
@@ -64,11 +67,12 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     built = _parsed(lesson.released_notebook.read_bytes())
     home = _kept(lesson) / _number(built)
     _require_built(lesson, built, home)
-    found = [_read(lesson, home)]
+    files = readable_files(lesson)
+    found = [_read(lesson, home, files)]
     for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
         if path.parent.parent != home:
             earlier = lessons(path.parent.parent)[lesson.name].with_points(lesson.graded_cells)
-            found.append(_read(earlier, earlier.root, kept=True))
+            found.append(_read(earlier, earlier.root, files, kept=True))
     return tuple(found)
 
 
@@ -116,7 +120,9 @@ def _require_built(lesson: Lesson, built: "NotebookNode", home: Path) -> None:
         )
 
 
-def _read(lesson: Lesson, home: Path, *, kept: bool = False) -> Version:
+def _read(
+    lesson: Lesson, home: Path, beside: tuple[tuple[str, bytes], ...], *, kept: bool = False
+) -> Version:
     """Read a version; its other ways are in the folder in which it is kept."""
     places = {
         "text": lesson.text,
@@ -128,7 +134,9 @@ def _read(lesson: Lesson, home: Path, *, kept: bool = False) -> Version:
     files = {name: _content(path) for name, path in places.items()}
     facts = {**asdict(lesson), "root": "", "package": digest_of(lesson.package)}
     facts |= {name: sha256(content).hexdigest() for name, content in files.items()}
-    return Version(lesson, digest(json.dumps(facts, sort_keys=True)), kept=kept, **files)
+    facts["files"] = [(name, sha256(content).hexdigest()) for name, content in beside]
+    number = digest(json.dumps(facts, sort_keys=True))
+    return Version(lesson, number, kept=kept, files=beside, **files)
 
 
 @lru_cache(maxsize=16)

@@ -22,15 +22,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from classes import LESSON, contents, files_in, forget, gradebook_of
+from classes import LESSON, contents, files_in, forget, grade_all, gradebook_of
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from autograde.course import lessons
 from autograde.grading import feedback, pipeline, workers
-from autograde.grading.batch import How, grade_class
+from autograde.grading.batch import How
 from autograde.grading.running.job import Ran
 from autograde.grading.submission import FAILED, submissions
+from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "not_json")
@@ -55,10 +56,11 @@ def run(root: Path, results: Path) -> None:
     feedback.get_ready = lambda released: None
     fakes = workers
     fakes.start_template = lambda *_: None
-    fakes.start_kernel = lambda _: None
     fakes.Worker = lambda *_: ThreadPoolExecutor(1)
+    fakes = template
+    fakes.prepare = lambda *_: None
     found = submissions(root, [lessons(root)[LESSON]], None)
-    problems = [done for done in grade_class(found, How(2, WALL)) if done.outcome == FAILED]
+    problems = [done for done in grade_all(found, How(2, WALL)) if done.outcome == FAILED]
     if problems:
         raise SystemExit(str(problems))
 

@@ -237,6 +237,11 @@ FAULTS = [
         "tests/test_wall.py -k says",
     ),
     Fault(
+        "a process hides its page tables by its name", "autograde/sandbox/inside/first.py",
+        'partition("\\nVmPTE:")', 'partition("VmPTE:")',
+        "tests/test_wall.py -k 'page and tables'",
+    ),
+    Fault(
         "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
         "resident.read_all()", "pass",
         "tests/test_wall.py -k 'test_a_kernel and sign'",

@@ -12,6 +12,10 @@ from working_copy import LESSON, answer_all, change, make_project, mine, release
 
 from autograde import cli
 from autograde.course import lessons
+from autograde.grading import pipeline
+from autograde.grading.limits import LIMITS
+from autograde.grading.running.job import Job, Ran
+from autograde.grading.running.run import Look
 from autograde.workspace.alone import REMARK
 from autograde.workspace.project import Project
 
@@ -71,6 +75,24 @@ def test_the_notebook_and_the_folder_stay_as_they_were(
         "causal_mask.ipynb",
         "practice.safetensors.gz",
     ]
+
+
+def test_a_large_file_beside_the_notebook_is_left_out_as_in_grading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+
+    def run_job(job: Job, look: Look, *, alone: bool) -> Ran:
+        jobs.append(job)
+        return Ran(job.key, [{"outputs": [], "execution_count": 1}] * len(job.cells), None, {}, 0.1)
+
+    monkeypatch.setattr(pipeline, "run_job", run_job)
+    project = make_project(tmp_path)
+    with (mine(project).parent / "film.mp4").open("wb") as film:
+        film.truncate(LIMITS.together_bytes)
+    result = run(project.work, "self", LESSON, "--no-open")
+    assert result.exit_code == 0, result.output
+    assert [name for name, _ in jobs[0].files] == ["card.toml", "practice.safetensors.gz"]
 
 
 def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:

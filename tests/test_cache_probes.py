@@ -140,7 +140,12 @@ class Method(Box):
 
 
 SAID = {
-    "a tuple too early": (Early, "3 2", "append 3, append 2`, what step 2 gives is 'refused', "),
+    "a tuple too early": (Early, "3 2", "append 3, append 2`, what step 2 gives is a ValueError, "),
+    "a refusal left out": (
+        type("Endless", (Box,), {"__init__": lambda self, _: Box.__init__(self, 99)}),
+        "3 3",
+        "append 3, append 3`, what step 2 gives is a tuple, expected a ValueError.",
+    ),
     "kept too much": (
         type("Late", (Box,), {"mistake": "late"}),
         "3 3 reset 2",

@@ -137,6 +137,16 @@ def test_the_notes_hold_a_line_of_the_students_own(
     assert "My own line" not in page.read_text()
 
 
+def test_the_card_says_whether_the_notes_have_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember("")
+    assert "The card joins My notes when the last exercise is right." in shown(capsys)
+    solve(project)
+    remember("")
+    assert 'The card is in <a href="../My%20notes.html">My notes</a>.' in shown(capsys)
+
+
 def test_outside_a_working_copy_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import NO_WALL, fill, put_file, reference_answers
+from classes import NO_WALL, fill, put_file, reference_answers, scores
 from conftest import program, run
 from nightly import few
 
+from autograde.authoring.measure import measure
 from autograde.course import Lesson, lessons
 from autograde.course_config import CONFIG
 from autograde.data_files import data_files, misplaced
@@ -177,3 +178,46 @@ def test_what_somebody_tried_in_the_built_lesson_is_not_released(mine: Lesson) -
     assert done.returncode == 1
     assert f"is not as built. Run: autograde build {NAME}" in done.stderr
     assert not (mine.root / "exchange" / "attention" / "outbound" / NAME).exists()
+
+
+def reads_a_file(lesson: Lesson) -> None:
+    """Have the lesson read a file beside it, when it starts and in its answer."""
+    text = lesson.text.read_text()
+    text = text.replace(
+        "import matplotlib.pyplot",
+        'from pathlib import Path\n\nlimit = float(Path("data/limit.txt").read_text())\n'
+        "import matplotlib.pyplot",
+    )
+    text = text.replace(
+        "### BEGIN SOLUTION",
+        '### BEGIN SOLUTION\n    assert limit == float(Path("data/limit.txt").read_text())',
+    )
+    lesson.text.write_text(text)
+    (lesson.folder / "data").mkdir()
+    (lesson.folder / "data" / "limit.txt").write_text("0.5")
+    finish(lesson)
+
+
+def test_a_lessons_own_code_reads_a_file_beside_it(mine: Lesson) -> None:
+    reads_a_file(mine)
+    (lesson,) = lessons(mine.root).values()
+    for command in ("check", "build"):
+        result = run(mine.root, command, NAME)
+        assert result.exit_code == 0, result.output
+    put_file(lesson, "ada", fill(lesson, reference_answers(lesson)))
+    for _ in range(2):  # another file may lead to other results
+        result = run(mine.root, "grade", NAME, *NO_WALL)
+        assert result.exit_code == 0, result.output
+        assert f"{NAME}: 1 graded" in result.output
+        assert scores(mine.root, NAME) == {"ada": lesson.points}
+        (lesson.folder / "data" / "limit.txt").write_text("0.25")
+
+
+def test_an_exercise_is_measured_again_when_a_file_that_it_reads_has_changed(mine: Lesson) -> None:
+    reads_a_file(mine)
+    (mine.folder / "unread.txt").write_text("1")
+    assert measure(mine) == ["center_rows"]
+    (mine.folder / "unread.txt").write_text("2")
+    assert measure(mine) == []
+    (mine.folder / "data" / "limit.txt").write_text("0.25")
+    assert measure(mine) == ["center_rows"]

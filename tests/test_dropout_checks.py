@@ -121,6 +121,8 @@ def four(x: Tensor, keep: Callable[[Tensor], Tensor] = lambda u: u >= P) -> list
         ([X / 0], "2000 of 2000 entries are not finite"),
         ([y.double() / (1 - P) for y in four(X)], "the result is float64, expected float32"),
         ([y[:3] for y in four(X)], "the shape is (3, 50), expected (40, 50)"),
+        ([X * (even(50, seed=s) >= P) / (1 - P) for s in range(4)], "the same column are dropped"),
+        ([X * (even(40, 1, seed=s) >= P) / (1 - P) for s in range(4)], "the same row are dropped"),
         (None, "the result is not a list of tensors"),
         ([Unrecordable("a ndarray")], "the result is a ndarray, expected a tensor"),
     ],

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from classes import LESSON, contents, make_course, scores
+from classes import LESSON, contents, grade_all, make_course, scores
 from nightly import nightly
 
 from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
-from autograde.grading.batch import How, grade_class
+from autograde.grading.batch import How
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
 from autograde.grading.submission import FAILED, UNCHANGED, Done, submissions
@@ -64,7 +64,7 @@ def course(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(root: Path, **how: Any) -> list[Done]:
     found = submissions(root, [lessons(root)[LESSON]], None)
-    return list(grade_class(found, How(1, wall=WALL, **how)))
+    return grade_all(found, How(1, wall=WALL, **how))
 
 
 @pytest.fixture

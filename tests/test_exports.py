@@ -44,6 +44,17 @@ def exported(root: Path, kind: str, *lessons: str) -> list[list[str]]:
         return list(csv.reader(file))
 
 
+def test_an_export_says_in_one_line_whose_work_waits(course: Path, tmp_path: Path) -> None:
+    shutil.copytree(course, tmp_path / "course")
+    with gradebook_of(tmp_path / "course") as gradebook:
+        for student in ("ada", "bob"):
+            submission = gradebook.find_submission_notebook("causal_mask", LESSON, student)
+            submission.grades[0].needs_manual_grade = True
+        gradebook.db.commit()
+    said = run(tmp_path / "course", "export", "--format", "csv", LESSON).output
+    assert f"{LESSON}: to be graded by hand: 2 (ada, bob)" in said
+
+
 def test_csv_is_nbgraders_own_table(course: Path) -> None:
     plugin = CsvExportPlugin(config=Config(ExportPlugin={"to": str(course / "stock.csv")}))
     with gradebook_of(course) as gradebook:

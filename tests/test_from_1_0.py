@@ -66,6 +66,11 @@ def test_its_reports_and_exports_are_made(words: Path) -> None:
     assert rows == pytest.approx(SCORES, abs=0.0001)
 
 
+def test_that_its_class_is_graded_again_is_said(words: Path) -> None:
+    said = autograde(words, "grade", *NO_WALL)
+    assert "since the last run: 4 submissions are run and judged again." in said
+
+
 @nightly
 def test_its_lesson_is_built_again_and_costs_nobody_a_point(words: Path) -> None:
     before = grades(words)

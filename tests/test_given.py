@@ -1,6 +1,7 @@
 """What a student's cells bind reaches the student's code, and no rubric; answers reach it."""
 
 import sys
+import time
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -227,6 +228,18 @@ def test_the_lessons_own_cells_and_copies_of_them_are_not_named() -> None:
         nb = deepcopy(handed_in)
         nb.cells[2:2] = above
         assert len(list(rebound(nb, released, exercise))) == count
+
+
+def test_cells_that_bind_thousands_of_names_are_soon_read() -> None:
+    exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
+    released = nbformat.v4.new_notebook(cells=[code(SETUP), code(STUB)])
+    released.cells[1].metadata.nbgrader = {"grade_id": "answer"}
+    nb = deepcopy(released)
+    nb.cells[1].source = "def answer(n): " + "; ".join(f"n{i}" for i in range(1_000))
+    nb.cells[1:1] = [code("; ".join(f"n{i} = m{i}" for i in range(1_000)))]
+    began = time.process_time()
+    assert [*rebound(nb, released, exercise)] == []
+    assert time.process_time() - began < 5
 
 
 STUB = "def answer(n):\n    raise NotImplementedError"

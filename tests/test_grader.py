@@ -109,8 +109,8 @@ class Change(NamedTuple):
 CHANGES = {
     "the judge finds every tensor infinitely far": Change(
         "rubric/judge.py",
-        "    return _failure(*first, simplest=first[0] is line.cases[0]) if first else None\n",
-        "    return Failure('infinitely far')\n",
+        "    if first is None:\n        return None\n",
+        "    if first is None:\n        return Failure('infinitely far')\n",
         "The grader's judge has changed since the last run: 2 submissions are judged again.",
         runs=False,
         score=0,

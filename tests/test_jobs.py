@@ -21,7 +21,7 @@ from autograde.grading.running.run import run_job
 from autograde.grading.submission import Disturbed, Problem
 from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import WalledProvisioner, after_a_reset_too
+from autograde.sandbox.provisioner import WalledProvisioner, received
 from autograde.sandbox.wall import missing
 
 WALL = not missing()
@@ -71,7 +71,7 @@ def test_what_a_kernel_said_last_is_read_though_it_left_something_unread() -> No
         ours.send(b"files")
         theirs.send(b"why it failed")
         theirs.close()
-        assert after_a_reset_too(lambda: ours.recv(99)) == b"why it failed"
+        assert received(ours) == (b"why it failed", 0, [])
 
 
 @pytest.mark.parametrize("name", ["source/a.txt", "nbgrader_config.py", "gradebook.db"])

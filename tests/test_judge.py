@@ -11,9 +11,9 @@ from conftest import make_key, record
 from torch import Tensor, nn
 
 from attention_course import rubric
-from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks import CHECKS, Reading, Unreadable
 from autograde.rubric.judge import Verdict, judge
-from autograde.rubric.kinds import KINDS
+from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
 from autograde.values.dispatch import apart
@@ -237,6 +237,27 @@ def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
     assert judge(record(lines, lambda x: float(x.exp().sum())), key).passed
 
 
+UNREAD = {
+    "nothing": None,
+    "text": "text",
+    "a long list": [0.5] * 3000,
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_result_that_a_check_cannot_read_is_wrong_and_said_short(name: str) -> None:
+    """A course's own check may fail in any way on what it did not expect."""
+
+    def is_small(result: Any, arguments: Any) -> list[Reading]:
+        if isinstance(result, list):
+            raise Unreadable(f"the result is {result}, expected an array")
+        return [Reading("the mean", result.mean(), 0.0, 6.0)]
+
+    read = Checked(is_small).read(Outcome(value=UNREAD[name]), Case("it(x)", [], Outcome()))
+    assert read.error == "ContractBroken"
+    assert len(read.message) < 200
+
+
 HANDED_BACK: dict[str, Callable[[Tensor], Any]] = {
     "the argument": lambda x: x,
     "a copy of it": lambda x: x * 1.0,
@@ -324,6 +345,10 @@ def test_a_mask_is_judged_as_it_is() -> None:
             "if n < 1: raise KeyError(n)",
             "future_mask(0) raises KeyError: 0, expected a ValueError.",
         ),
+        (
+            "if n < 1: return ValueError(n)",
+            "future_mask(0) returns an error instead of raising it, expected a ValueError.",
+        ),
     ],
 )
 def test_refusals(body: str, said: str) -> None:
@@ -338,7 +363,7 @@ def test_refusals(body: str, said: str) -> None:
 def test_untouched_exercise_is_not_attempted() -> None:
     verdict = verdict_on(unwritten)
     assert not verdict.attempted
-    assert verdict.note == "Not written yet."
+    assert verdict.note.startswith("Not written yet.")
     assert verdict.points == 0
 
 

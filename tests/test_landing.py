@@ -99,12 +99,12 @@ def test_after_the_last_exercise_comes_what_is_left_of_the_lesson(tmp_path: Path
     assert cells_in(tmp_path) == []
 
 
-def test_points_for_words_are_counted_and_said_to_wait(project: Project) -> None:
+def test_points_for_words_are_counted_and_said_to_be_the_teachers(project: Project) -> None:
     lesson = lessons(HERE)[WRITTEN]
     by_hand = sum(each.points for each in lesson.written)
     row = (
-        f"| 0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points, "
-        f"{by_hand:g} points await marking |"
+        f"| 0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points "
+        f"(your teacher marks {by_hand:g} of them) |"
     )
     assert by_hand
     assert row in page(project)

@@ -8,6 +8,7 @@ import torch
 from conftest import make_key, record
 from torch import Tensor
 
+from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
 from autograde.rubric.recording import Case, Outcome
@@ -130,6 +131,21 @@ def test_a_mistake_in_a_later_line_is_not_named_where_an_earlier_line_stays_unex
     assert named(wrong_in_the_first_line_too, wrong_for_one) == []
 
 
+def test_a_mistake_that_shows_in_one_case_is_not_named_where_others_of_its_line_are_wrong() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, *((r.normal(n, 3),) for n in (2, 3, 4)))
+
+    def wrong_for(*sizes: int) -> Callable[[Tensor], Tensor]:
+        return lambda x: x**2 + len(x) if len(x) in sizes else x
+
+    key = make_key(lines, lambda x: x, {"four": wrong_for(4)})
+    for sizes, beliefs in (((4,), ["four"]), ((2, 3, 4), [])):
+        verdict = judge(record(lines, wrong_for(*sizes)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
+
+
 def test_two_mistakes_in_the_same_cases() -> None:
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
@@ -182,7 +198,7 @@ def test_an_error_of_another_size_is_another_mistake() -> None:
         return lambda x: x * (1 + share)
 
     key = make_key(doubles, off_by(0), {"rounded": off_by(1e-8)}, tolerance=1e-10)
-    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, [])):
+    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, ["last_digits"]), (1e-3, ["other_factor"])):
         verdict = judge(record(doubles, off_by(share)), key, trusted=True)
         assert [belief.name for belief in verdict.beliefs] == beliefs
 
@@ -269,11 +285,11 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         assert slips_of(answer) == [name]
 
 
-def test_a_call_that_should_not_be_refused_is_named() -> None:
-    def only_large(x: Tensor) -> Tensor:
-        if len(x) < 3:
-            raise ValueError("too small")
-        return 2 * x
+def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named() -> None:
+    def doubled_after(check: str) -> Answer:
+        names: dict[str, Any] = {}
+        run(f"def it(x):\n    {check}\n    return 2 * x", names)
+        return names["it"]
 
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
@@ -281,8 +297,13 @@ def test_a_call_that_should_not_be_refused_is_named() -> None:
             r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
 
     key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
-    verdict = judge(record(lines, only_large), key, trusted=True)
-    assert [belief.name for belief in verdict.beliefs] == ["refused"]
+    for check, beliefs in (
+        ("if len(x) < 3: raise ValueError('too small')", ["refused"]),
+        ("assert len(x) > 2", ["refused"]),
+        ("len(x) > 2 or int('what is called refuses it')", []),
+    ):
+        verdict = judge(record(lines, doubled_after(check)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
 
 
 def test_no_slip_is_seen_in_numbers_for_what_has_no_order_or_size() -> None:
@@ -301,3 +322,8 @@ def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
     assert slips_of(lambda x: 5 + x.detach()) == []
     assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x + 1) == []
     assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]
+
+
+def test_no_slip_makes_a_tensor_of_an_array() -> None:
+    for times in (1, 5):
+        assert slips_of(lambda x, times=times: times * doubled_matrix(x).detach().numpy()) == []

@@ -43,6 +43,7 @@ def test_what_is_no_mask(mask: Tensor) -> None:
     ("mask", "told"),
     [
         (None, r"state_dict\(\) holds nothing under the name mask"),
+        ("not saved", r"mask is a buffer, but state_dict\(\) leaves it out"),
         ("mask", r"state_dict\(\) holds a str, not a tensor, under the name mask"),
         (torch.ones(4, 4), "the mask has the shape"),
         (torch.ones(2, 5, 5), "the mask has the shape"),
@@ -95,6 +96,7 @@ def renormalised(w: Tensor) -> Tensor:
 
 WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "nothing is dropped": (lambda w: w / 0.8, "In training nothing is dropped"),
+    "dropout is forgotten": (lambda w: w, "In training nothing is dropped"),
     "another p": (lambda w: F.dropout(w, 0.7) * 0.3 / 0.8, "The share of weights dropped"),
     "not scaled": (lambda w: F.dropout(w, 0.2) * 0.8, "not the weights divided by 1 - p"),
     "renormalised": (renormalised, "not the weights divided by 1 - p"),

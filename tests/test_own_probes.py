@@ -9,7 +9,7 @@ from conftest import HERE
 from autograde.authoring.marks import without_solution
 from autograde.course import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load
-from autograde.rubric.kinds import outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 OTHERS = {
@@ -69,7 +69,11 @@ def wrong_lines(reference: Program, exercise: str, answer: str) -> list[str]:
     assert [c for line in expected.lines for c in line.cases if c.outcome.error] == []
     got = outcomes_of(reference.with_answer(answer).record(exercise, 1), expected)
     pairs = zip(expected.lines, got, strict=True)
-    return [line.name for line, outcomes in pairs if any(wrong_cases(line, outcomes, 1e-4))]
+    return [
+        line.name
+        for line, outcomes in pairs
+        if any(wrong_cases(line, outcomes, KINDS[line.kind].tolerance or 1e-4))
+    ]
 
 
 TORCH = "import torch\nfrom torch import nn\nfrom autograde.notebook import rubric\n"
@@ -135,3 +139,35 @@ def test_a_class_is_judged_by_what_its_methods_return(
     stub = reference.with_answer(without_solution(answer)).record("Account", 1)
     outcomes = [case.outcome for line in stub.lines for case in line.cases]
     assert all(outcome.not_attempted for outcome in outcomes)
+
+
+BOOTSTRAPS = {
+    "return rng.choice(values, size=(times, len(values))).mean(axis=1)": [],
+    "return [rng.choice(values, len(values)).mean() for _ in range(times)]": [],
+    "return rng.choice(values, size=times)": ["the means scatter as they should"],
+    "return [values.mean()] * times": [
+        "the means scatter as they should",
+        "the same seed gives the same means, another one others",
+    ],
+    "return None": [
+        "the means scatter as they should",
+        "the same seed gives the same means, another one others",
+    ],
+    "return object()": [
+        "the means scatter as they should",
+        "the same seed gives the same means, another one others",
+    ],
+}
+"""Other last lines of the answer, and the lines that these fail."""
+
+
+@pytest.mark.parametrize(("last", "fails"), BOOTSTRAPS.items())
+def test_an_answer_that_draws_random_numbers_is_judged_by_a_check_of_ones_own(
+    last: str, fails: list[str], tmp_path: Path
+) -> None:
+    exec(block("random check"), {"__name__": "statistics_course"})  # noqa: S102 (the page's own)
+    setup, answer, rubric = (block(f"random {part}") for part in ("setup", "answer", "rubric"))
+    reference = program(tmp_path, "bootstrap_means", setup, answer, rubric)
+    lines = answer.strip().splitlines()
+    other = "\n".join([*lines[:-1], f"    {last}"])
+    assert wrong_lines(reference, "bootstrap_means", other) == fails

@@ -106,7 +106,8 @@ def test_somebody_new_is_known_in_the_next_lesson(root: Path) -> None:
     collect(root, "Zoë X_88", lesson=INF)
     assert who_has(root, INF) == {"7"}
     with gradebook_of(root) as gradebook:
-        assert gradebook.find_student("7").last_name == "Zoë X"
+        zoe = gradebook.find_student("7")
+        assert (zoe.last_name, zoe.first_name) == ("X", "Zoë")
 
 
 def test_a_word_that_hides_names_is_nobodys_name(root: Path) -> None:
@@ -141,6 +142,15 @@ def test_nobody_is_guessed(root: Path, case: str) -> None:
     text = "\n".join(collect(root, *folders, sheet=sheet))
     assert said in text.partition("NOT COLLECTED")[2]
     assert who_has(root) <= {"bob"}
+
+
+def test_of_whom_two_came_is_not_said_that_nothing_came(root: Path) -> None:
+    folders, sheet, _ = UNCLEAR["one id, two people"]
+    said = collect(root, *folders, sheet=sheet)
+    assert "  ana" not in said
+    assert any(
+        "ana: 2 submissions seem to be from ana, those of 'A ana', 'B ana'. " in s for s in said
+    )
 
 
 def test_an_address_with_an_apostrophe_is_collected(root: Path) -> None:
@@ -187,6 +197,22 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
     ]
 
 
+def test_of_whom_there_is_nothing_the_gradebook_knows_all_the_same(root: Path) -> None:
+    sheet = (
+        "Participant 1,Ana Muster,,,,-\nParticipant 2,Bob B,,,,-\nParticipant 3,Zoë X,s9,,,-\n"
+        "Participant 4,Yve Y,,yve@uni.example,,-\nParticipant 5,Nobody Known,,,,-\n"
+        "Participant 6,Pia P,s10,,,-\n"
+    )
+    a_file = {FOLDER.format("Pia P_6").replace("mask.ipynb", "work.rar"): b"Rar!"}
+    collect(root, "Ana Muster_1", sheet=sheet, **a_file)
+    with gradebook_of(root) as gradebook:
+        students = {student.id: student.first_name for student in gradebook.students}
+    new = {"s9": "Zoë", "yve@uni.example": "Yve", "s10": "Pia"}
+    assert {who: students.get(who) for who in new} == new
+    assert "Nobody" not in students.values()
+    assert {*new} <= read_numbers(root, MASK).keys()
+
+
 def at(time: str) -> str:
     return f'Participant 1,Ana Muster,,,,"{time}"\n'
 
@@ -205,6 +231,21 @@ def test_a_later_download_replaces_and_an_earlier_one_does_not(root: Path) -> No
     earlier = collect(root, "Ana Muster_1", sheet=at("2 March 2026, 22:30"))
     assert earlier[1].endswith("left out: what is there was handed in later")
     assert (folder / "mask.ipynb.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("both.zip", zipped({"a.ipynb": NOTEBOOK})), ("both.csv", HEAD.encode())]
+)
+def test_of_two_downloads_of_one_name_neither_replaces_the_other(
+    root: Path, name: str, content: bytes
+) -> None:
+    paths = [root.parent / folder / name for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(content)
+    result = run(root, "collect", MASK, *map(str, paths))
+    assert result.exit_code == 1
+    assert f"{paths[1]}: another file has that name; rename one of them" in result.output
 
 
 def test_a_download_that_is_refused_leaves_everything(root: Path) -> None:

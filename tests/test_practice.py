@@ -181,6 +181,13 @@ def two_lines(answer: Callable[..., Any]) -> None:
         r.each("large numbers", answer, (1000 * r.normal(2, 3),))
 
 
+def ordinary_last(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
+        r.conventions(answer, 100 * r.normal(2, 3))
+
+
 def naive(x: Tensor) -> Tensor:
     return x.exp() / x.exp().sum(-1, keepdim=True)
 
@@ -199,6 +206,19 @@ def test_the_line_that_leads_is_the_one_whose_simplest_case_is_wrong(
     assert "Right so far: 1 of 2 lines, 1 more than before." in shown[-1]
 
 
+def test_a_dtype_or_a_gradient_does_not_lead_where_numbers_are_wrong(
+    shown: list[str], tmp_path: Path
+) -> None:
+    key = make_key(ordinary_last, right)
+    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+    practice.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed, match="any numbers"):
+        ordinary_last(lambda x: right(x.clamp(-20, 20)))
+    with pytest.raises(practice.RubricFailed, match="float64 in"):
+        ordinary_last(lambda x: right(x.float()))
+    assert "WRONG  float64 in, float64 out" in shown[-1]
+
+
 def test_hints_come_one_at_a_time(shown: list[str]) -> None:
     for _ in range(3):
         asking.hint("it")
@@ -212,7 +232,7 @@ def test_hints_come_one_at_a_time(shown: list[str]) -> None:
 def test_untouched_exercise_says_so(shown: list[str]) -> None:
     with pytest.raises(practice.RubricFailed, match="not written yet"):
         cell(stub)
-    assert "Not written yet." in shown[0]
+    assert "Not written yet. raise NotImplementedError() still runs." in shown[0]
     assert "WRONG" not in shown[0]
     asking.why()
     assert shown[-1] == "it: why\nIt is not written yet. hint() helps to begin."

@@ -164,6 +164,12 @@ class Doubling(nn.Module):
         return self.scale * x + self.offset  # type: ignore[operator]
 
 
+def holding(scale: Any) -> nn.Module:
+    module = nn.Linear(2, 3)
+    module.scale = scale
+    return module
+
+
 def test_weights_are_loaded_by_name_and_buffers_are_not() -> None:
     module = load(Doubling(3), {"scale": torch.tensor([1.0, 2.0, 3.0])})
     assert module(torch.ones(3)).tolist() == [2.0, 3.0, 4.0]
@@ -172,7 +178,10 @@ def test_weights_are_loaded_by_name_and_buffers_are_not() -> None:
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Linear(2, 3), "there is no parameter called scale"),
+        (nn.Linear(2, 3), "there is no parameter called scale$"),
+        (nn.ReLU(), "there is no parameter called scale; the layer has no parameters"),
+        (holding(torch.ones(3)), "there is no parameter called scale; scale is a Tensor"),
+        (holding(nn.Linear(3, 3)), "there is no parameter called scale; scale is a Linear"),
         (Doubling(4), "scale has the shape (4,), expected (3,)"),
     ],
 )

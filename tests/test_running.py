@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from classes import (
     file_of,
     forget,
     grade,
+    grade_all,
     gradebook_of,
     hand_in,
     make_course,
@@ -51,6 +53,7 @@ from autograde.grading.submission import (
     Place,
     submissions,
 )
+from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -120,7 +123,7 @@ def test_a_run_with_nothing_to_do_starts_no_kernels(
     started: list[object] = []
     monkeypatch.setattr(workers, "start_template", lambda *given: started.append(given))
     found = submissions(graded, [the_lesson(graded)], None)
-    done = list(grade_class(found, How(workers=1, wall=WALL)))
+    done = grade_all(found, How(workers=1, wall=WALL))
     assert {each.outcome for each in done} == {UNCHANGED}
     assert not started
 
@@ -129,12 +132,15 @@ def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded
     forget(course, results=True)
     assert contents(course) != contents(graded)
     found = submissions(course, [the_lesson(course)], None)
-    killed = []
-    for _ in grade_class(found, How(workers=1, wall=WALL)):
+    killed: list[int | None] = []
+
+    def kill(done: Done) -> None:
         if not killed:
             (worker,) = multiprocessing.active_children()
             killed.append(worker.pid)
             os.kill(worker.pid or 0, signal.SIGKILL)
+
+    grade_class(found, How(workers=1, wall=WALL), kill)
     assert killed
     assert contents(course) == contents(graded)
 
@@ -191,7 +197,7 @@ class Quick:
 
         monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
-        monkeypatch.setattr(workers, "start_kernel", lambda *_: None)
+        monkeypatch.setattr(template, "prepare", lambda *_: None)
         monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
@@ -213,7 +219,7 @@ class Quick:
     def __call__(self, root: Path, **how: Any) -> list[Done]:
         self.done.clear()
         found = submissions(root, [the_lesson(root)], None)
-        return list(grade_class(found, How(1, wall=WALL, **how)))
+        return grade_all(found, How(1, wall=WALL, **how))
 
 
 @pytest.fixture
@@ -423,6 +429,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
             os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(2 * coordinator.LOOK_SECONDS)
         return run_job(job, look, alone=alone)
 
     command = ["grade", LESSON, "--workers", "1", *NO_WALL]

@@ -109,6 +109,17 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     assert "NameError" in said(shell, "inputs + 1", capsys)
 
 
+def test_an_answer_that_has_not_run_in_this_kernel_is_not_called_wrong(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = f"def {UNSOLVED}(x):\n    return x.y"
+    runs.watch(lambda: {UNSOLVED}, lambda: [{"cell_type": "code", "source": answer}])
+    line = f"{UNSOLVED} is not defined yet: cells above have not run in this kernel."
+    assert said(shell, f"s = {UNSOLVED}(1)", capsys).startswith(line)
+    shell.run_cell(answer, store_history=True)
+    assert f"{WAITS}, which is not right yet." in said(shell, f"s = {UNSOLVED}(1); t", capsys)
+
+
 def test_a_new_kernel_says_that_nothing_has_run(
     shell: InteractiveShell,
     capsys: pytest.CaptureFixture[str],

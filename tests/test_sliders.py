@@ -39,6 +39,13 @@ def test_one_display_holds_the_widget_and_a_figure_for_where_none_runs() -> None
 
 
 @pytest.mark.usefixtures("shell")
+def test_a_wide_figure_fits_its_box() -> None:
+    _, _, box = explored(size=[2, 3], name=["plain"])
+    layout = box.children[2].layout
+    assert (layout.max_width, layout.margin) == ("100%", "0")
+
+
+@pytest.mark.usefixtures("shell")
 def test_a_slider_redraws_picture_and_description() -> None:
     data, _, box = explored(size=[2, 3], name=["plain", "other"])
     size, name, picture, caption = box.children

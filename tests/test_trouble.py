@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from classes import LESSON, NO_WALL, contents, make_course, scores
+from classes import LESSON, NO_WALL, contents, gradebook_of, make_course, scores
 from conftest import run
 
 from autograde.course import lessons, named_cells
@@ -28,6 +28,7 @@ from autograde.grading import (
 from autograde.grading.reading import parse
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
+from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 from autograde.versions import Version
 
@@ -43,7 +44,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
     patch.setattr(workers, "start_template", lambda *_: None)
-    patch.setattr(workers, "start_kernel", lambda *_: None)
+    patch.setattr(template, "prepare", lambda *_: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")
@@ -123,6 +124,14 @@ def long_time(course: Path) -> None:
 
 def no_time(course: Path) -> None:
     (submitted(course).parent / "timestamp.txt").write_text("yesterday, at night")
+
+
+def test_a_student_whose_scores_a_killed_run_did_not_save_is_no_trouble(course: Path) -> None:
+    with gradebook_of(course) as gradebook:
+        gradebook.add_student("new")
+        gradebook.update_or_create_submission(LESSON, "new")
+    code, said = graded()
+    assert code == 0, said
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files
     """The seed of a submission with these cells, and the ids of those that are not run."""
     given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
     nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
-    named = {name.replace("_", "."): content for name, content in files.items()}
+    named = {".".join(name.rsplit("_", 1)): content for name, content in files.items()}
     own = NotebookNode(cells=[each for each in nb.cells if each.id in left_out.split()])
     _, job = job_of(Record(nb), A_LESSON, own, named, wall=False, secret=b"secret")
     return job.seed
@@ -73,6 +73,7 @@ def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
         len({seed("1"), seed("1", a_txt=b"1"), seed("1", a_txt=b"2"), seed("1", b_txt=b"1")}) == 4
     )
     assert seed("1") == seed("1", a_ipynb=b"1", timestamp_txt=b"2")
+    assert seed("1") == seed("1", submission_secret_txt=b"another for each time it is handed in")
     assert seed_of(b"secret", "a", "") != seed_of(b"another", "a", "")
     assert seed_of(b"secret", "a", "") != seed_of(b"secret", "b", "")
 

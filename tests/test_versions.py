@@ -10,7 +10,7 @@ import classes
 import nbformat
 import pytest
 from classes import LESSON, grade_one
-from conftest import HERE
+from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CourseError, Lesson, grade_id, lessons
@@ -80,7 +80,13 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
 
     # what is graded stays so, and a build that changes nothing asks for nothing
     build_again(lesson, lesson.text, "hidden weights become 0", "hidden weights become 0")
-    assert {grade_one(lesson, who).outcome for who in ("early", "later")} == {UNCHANGED}
+    done = [grade_one(lesson, who) for who in ("early", "later")]
+    assert [(each.outcome, each.earlier) for each in done] == [
+        (UNCHANGED, True),
+        (UNCHANGED, False),
+    ]
+    said = run(lesson.root, "grade", LESSON, *classes.NO_WALL).output
+    assert "2 unchanged, 1 by the rubrics of an earlier version, " in said
 
     # nbgrader's own commands put the newest cells in, so they refuse the earlier version
     nb = nbformat.read(classes.file_of(lesson, "early"), as_version=4)

@@ -55,6 +55,7 @@ LIVES = [
     "starts in its files", "leaves no file behind", "leaves no process behind",
     "is ended for its memory", "is ended for its processor time", "has a control group",
     "is ended for its page tables", "ends though nothing watches it", "has a user of its own",
+    "goes by a name that is no text",
     "is ended for what its sockets hold", "of a killed run leaves no group",
     "is stopped though it ignores signals", "has its own iopub",
     "comes from a template without a network", "finds a new template",

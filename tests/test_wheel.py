@@ -1,6 +1,7 @@
 """The wheel that a student installs, and the student's part where modules of Linux are missing."""
 
 import os
+import re
 import site
 import socket
 import subprocess
@@ -19,6 +20,7 @@ import autograde
 from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
 from autograde.course import lessons
+from autograde.installed import MANUAL
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
 from autograde.workspace.lab import SETTINGS
@@ -99,6 +101,31 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     no_answers = ("solutions", "other_ways", "source/", "curriculum.toml\n", "variants/0", "secret")
     for hidden in no_answers:
         assert hidden not in named
+
+
+def test_a_clone_that_pip_installs_brings_the_lessons_and_the_documentation(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=HERE, check=True, capture_output=True)
+    assert (tmp_path / "attention_course/lessons" / LESSON / f"{NOTEBOOK}.ipynb").is_file()
+    assert (tmp_path / "autograde" / MANUAL / "authoring.md").is_file()
+
+
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def test_every_link_of_the_manual_leads_to_a_file_of_the_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {*archive.namelist()}
+        pages = [
+            name for name in names if name.startswith("autograde/docs/") and name[-3:] == ".md"
+        ]
+        links = [
+            (page, os.path.normpath(f"autograde/docs/{link}"))
+            for page in pages
+            for link in LINK.findall(archive.read(page).decode())
+        ]
+    assert ("autograde/docs/authoring.md", "autograde/rubric/probes/lines.py") in links
+    assert [(page, to) for page, to in links if to not in names] == []
 
 
 FOUND = """

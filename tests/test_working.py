@@ -241,6 +241,24 @@ def test_own_files_beside_a_lesson_are_not_touched(project: Project) -> None:
     assert b"mine" in kept.values()
 
 
+def test_files_of_a_lesson_that_lie_in_a_folder_come_along(project: Project) -> None:
+    for name in ("data/rain.csv", "data/.hidden", "__pycache__/helpers.pyc"):
+        path = released(project).parent / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("the lesson's")
+    before = {*files_in(project.work / LESSON)}
+    assert update.prepare(project) == [LESSON]
+    assert run(project.work, "update").output == f"{LESSON}: new version\n"
+    copy = project.work / LESSON / "data" / "rain.csv"
+    assert {*files_in(project.work / LESSON)} == before | {"data/rain.csv"}
+    assert copy.read_text() == "the lesson's"
+    copy.write_text("mine")
+    assert "your data/rain.csv as it was: " in run(project.work, "update").output
+    (kept,) = (project.work / update.BEFORE / LESSON / "data").iterdir()
+    assert kept.read_text() == "mine"
+    assert copy.read_text() == "the lesson's"
+
+
 def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
     released(project).write_bytes(b"broken")
     result = run(project.work, "update")

@@ -3,6 +3,7 @@
 import html
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -332,6 +333,16 @@ def test_more_than_a_page_can_show_stays_where_it_is(lesson: Lesson) -> None:
     assert "b" not in answer.replace(MORE, "")
     assert answer.endswith(f"short\n\n{MORE}")
     assert "b" * 15_000 in [cell.source for cell in nb.cells]
+
+
+def test_code_beside_an_answer_is_not_read_where_reading_it_takes_gigabytes(lesson: Lesson) -> None:
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    beside(code("import " + "a." * 40_000 + "a"), markdown("Because."))(nb)
+    began = time.process_time()
+    nb = restore(Record(nb), released).nb
+    assert time.process_time() - began < 2
+    assert named_cells(nb)["why_zero"].source == "Because."
 
 
 def test_a_gathered_answer_is_on_the_marking_page_and_in_feedback(lesson: Lesson) -> None:

@@ -21,7 +21,6 @@ from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, run
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import prepare_kernel
 from autograde.sandbox.wall import KERNEL_UIDS, inside, root_may_mount
 
 
@@ -149,6 +148,7 @@ async def is_ended_for_its_page_tables() -> bool:
         k.client.execute(
             "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_long\n"
             "for _ in range(4):\n    if os.fork() == 0:\n"
+            "        libc.prctl(15, b'VmPTE: 0 kB')\n"  # as the line is called that tells of them
             "        for n in range(1, 50_000):\n"
             "            at = libc.mmap(ctypes.c_long(n << 22 | 1 << 44), 4096, 1, 34, -1, 0)\n"
             "            ctypes.c_byte.from_address(at).value\n"
@@ -177,6 +177,12 @@ async def has_a_user_of_its_own() -> bool | str:
         said = [(await each.run(ask)).split() for each in (first, second)]
     users = {number for each in said for number in each[1::3]}
     return len(users) == 2 and all(int(number) in KERNEL_UIDS for number in users)
+
+
+async def goes_by_a_name_that_is_no_text() -> bool:
+    name = "import ctypes, time\nctypes.CDLL(None).prctl(15, b'\\xff\\xfe')\n"
+    async with kernel() as k:
+        return "there" in await k.run(f"{name}time.sleep(1)\nprint('there')")  # it was looked at
 
 
 async def is_ended_for_its_processor_time() -> bool:
@@ -348,7 +354,7 @@ async def replaces_a_shared_template_that_ended() -> bool:
 
 
 async def replaces_one_that_died_as_it_waited() -> bool:
-    prepare_kernel(PACKAGE)
+    template.prepare(KernelLimits(), PACKAGE)
     spare = template._spare
     assert spare
     spare.line.shutdown(socket.SHUT_RDWR)  # so the grader hangs up, and it ends
@@ -408,6 +414,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "is ended for its page tables": is_ended_for_its_page_tables,
     "ends though nothing watches it": ends_though_nothing_watches_it,
     "has a user of its own": has_a_user_of_its_own,
+    "goes by a name that is no text": goes_by_a_name_that_is_no_text,
     "is ended for its processor time": is_ended_for_its_processor_time,
     "is interrupted for a cell's processor time": is_interrupted_for_the_processor_time_of_a_cell,
     "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,

@@ -58,7 +58,7 @@ class Kernel:
 
 @asynccontextmanager
 async def kernel(folder: str = EMPTY, limits: KernelLimits | None = None) -> AsyncIterator[Kernel]:
-    manager = walled_manager(limits, PACKAGE)
+    manager = walled_manager(limits or KernelLimits(), PACKAGE)
     await manager.start_kernel(cwd=folder)
     client = manager.client()
     client.start_channels()

@@ -11,6 +11,9 @@ from autograde.values.base import Plain, dtype_of
 
 MOST_TRIED = 200
 """The most inputs of a module that are compared with each other."""
+UNSAVED = "not saved"
+"""What is recorded of a mask that is a buffer and not in state_dict()."""
+
 MOST_MATRICES = 20
 """Each is compared with each, and a made-up record may hold thousands."""
 
@@ -75,6 +78,8 @@ def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     if value["learned"]:
         raise Unreadable("mask is in parameters(), so training would change it")
     value = value["mask"]
+    if isinstance(value, str) and value == UNSAVED:
+        raise Unreadable("mask is a buffer, but state_dict() leaves it out")
     if not isinstance(value, Tensor):
         held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
         raise Unreadable(f"state_dict() holds {held} under the name mask")
@@ -210,7 +215,7 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     old = float(torch.isin(new.abs(), given.abs()).double().mean())
     spread = log(max(float(new.std()), 1e-9) / sqrt(5))
     repeated = "many of the new future scores are equal, so they are not random"
-    told = f"the new future scores have a standard deviation of {float(new.std()):.2g}"
+    told = f"the new future scores have a standard deviation of {float(new.std()):.2g}, not about 1"
     return [
         Reading("the change", past, 0, 1e-6, "scores on or below the diagonal are changed"),
         Reading("the old ones", old, 0, 0.005, "some of the new future scores are old ones"),

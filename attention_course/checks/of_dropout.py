@@ -21,6 +21,9 @@ A mask of float32 divided by 1 - p is a usual factor, also of an x in float64.
 
 ZEROS = "the share of entries that are 0"
 
+TOGETHER = 0.5
+"""Entries whose zeros are correlated more than this are dropped together."""
+
 NONE = 1e-6
 """A variance below this, where 1 is wanted, is rounding."""
 
@@ -87,9 +90,7 @@ def _independent(z: Tensor) -> list[Reading]:
     flat = z.flatten(1)  # (draws, n)
     draws, n = flat.shape
     fourth = float((flat**4).mean()) - 3  # excess kurtosis of one number
-    names = ["entries of the same row", "entries of the same column"]
-    names += ["the matrices of a batch"] * z.ndim
-    readings = [_pairs(z, -i, names[i - 1]) for i in range(1, z.ndim) if z.shape[-i] > 1]
+    readings = _of_pairs(z)
     of_draws = flat.sum(dim=1).square() / n
     spread = float(of_draws.mean())
     told = f"the number of zeros varies {sqrt(spread):.2g} times as much between calls as it should"
@@ -101,6 +102,13 @@ def _independent(z: Tensor) -> list[Reading]:
     told = "calls depend on each other, or some places are dropped more often than others"
     readings.append(_variance(repeated, 2 * n / (2 + fourth / draws), told))
     return readings
+
+
+def _of_pairs(z: Tensor) -> list[Reading]:
+    """Return readings on pairs of entries (draws, ...) that differ in one place."""
+    names = ["entries of the same row", "entries of the same column"]
+    names += ["the matrices of a batch"] * z.ndim
+    return [_pairs(z, -i, names[i - 1]) for i in range(1, z.ndim) if z.shape[-i] > 1]
 
 
 def _variance(spread: float, freedom: float, told: str) -> Reading:
@@ -117,9 +125,22 @@ def _pairs(z: Tensor, axis: int, name: str) -> Reading:
     pairs = z.numel() * (size - 1) / 2
     products = (z.sum(dim=axis).square() - z.square().sum(dim=axis)) / 2
     correlation = float(products.sum()) / pairs
-    together = "are dropped together" if correlation > 0.5 else "are not independent"
+    together = "are dropped together" if correlation > TOGETHER else "are not independent"
     told = f"{name} {together} (correlation {correlation:.2f})"
     return Reading("the correlation", correlation, 0, 6 / sqrt(pairs), told)
+
+
+def _by_themselves(zeros: Tensor, p: float) -> list[Reading]:
+    """Return readings on zeros (copies, ...): dropped together, or else their share.
+
+    The share of entries that are dropped together scatters more than its limit allows for.
+    """
+    share = float(zeros.double().mean())
+    if 0 < share < 1:
+        pairs = _of_pairs((zeros.double() - share) / sqrt(share * (1 - share)))
+        if together := [each for each in pairs if each.value > TOGETHER]:
+            return together
+    return [share_of(ZEROS, zeros, p)]
 
 
 @check
@@ -143,7 +164,7 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
     zeros = torch.stack([copy == 0 for copy in copies])
     return [
         Reading("the error of a kept entry", error, 0, ROUNDING, told),
-        share_of(ZEROS, zeros, p),
+        *_by_themselves(zeros, p),
     ]
 
 
@@ -219,11 +240,9 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     off = float((found / right - 1)[kept].abs().max()) if kept.any() else 0.0
     future = float(found[~seen].abs().max()) + float(again[~seen].abs().max())
     twice = float((found - again).abs().max())
+    if kept[seen].all():
+        return [Reading("the weights dropped", 0, 1, 0.1, "in training nothing is dropped")]
     readings = [
-        Reading(
-            "nothing is dropped", bool(kept[seen].all()), False, 0.1,
-            "in training nothing is dropped",
-        ),
         Reading("a hidden weight", future, 0, 1e-4, "hidden tokens get a weight in training"),
         Reading(
             "the difference", twice, 0, 1e-3,

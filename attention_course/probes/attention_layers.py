@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_course.checks.of_attention import UNSAVED
 from attention_course.probes.operations import EMPTY, Devices
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe, first_of
@@ -68,6 +69,9 @@ class AttentionProbe(LayerProbe):
 
         def run(layer: Any, x: Tensor) -> dict[str, Any]:
             never = layer(x)
+            if not hasattr(layer.dropout, "p"):
+                kind = type(layer.dropout).__name__
+                raise ContractBroken(f"dropout is a {kind}, expected an nn.Dropout")
             layer.dropout.p = 0.5
             if torch.equal(first_of(layer(x)), first_of(layer(x))):
                 raise ContractBroken("with dropout.p set to 0.5 afterwards nothing is dropped")
@@ -91,7 +95,8 @@ class AttentionProbe(LayerProbe):
                     raise ContractBroken(f"{name} is not kept as an attribute")
             self._require_moving(x)
             learned = "mask" in dict(layer.named_parameters())
-            return {"mask": layer.state_dict().get("mask"), "learned": learned}
+            missing = UNSAVED if "mask" in dict(layer.named_buffers()) else None
+            return {"mask": layer.state_dict().get("mask", missing), "learned": learned}
 
         typed = f"{self.typed()}.to(device)"
         self.r.record(line, "masks_the_future", run, [(self.r.integer(5, 9), x)], typed)
@@ -127,15 +132,16 @@ class AttentionProbe(LayerProbe):
         self.r.record(line, "call", run, [()], self.typed())
 
     def saves_nothing(self, line: str, x: Tensor) -> None:
-        """Record how many parameters and saved tensors a layer has after a call.
+        """Record the names of the parameters and saved tensors that a layer has after a call.
 
         layer.saves_nothing("nothing in parameters() or state_dict()", r.normal(3, 4))
         """
 
-        def run(x: Tensor) -> list[int]:
+        def run(x: Tensor) -> dict[str, list[str]]:
             layer = self.build()
             layer(x)
-            return [len(list(layer.parameters())), len(layer.state_dict())]
+            learned = [name for name, _ in layer.named_parameters()]
+            return {"parameters()": learned, "state_dict()": [*layer.state_dict()]}
 
         self.r.record(line, "call", run, [(x,)], self.typed())
 

@@ -129,6 +129,20 @@ class OneGlance(OneLinear):
         return super().forward(x + glance)
 
 
+class Lowered(OneLinear):
+    """A linear layer whose token `at` is lowered by the squares of token `to`."""
+
+    def __init__(self, d: int, at: int, to: int) -> None:
+        super().__init__(d)
+        self.at, self.to_ = at, to
+        self.called = f"token {to} lowers token {at}"
+
+    def forward(self, x: Tensor) -> Tensor:
+        squares = torch.zeros_like(x)
+        squares[:, self.at] = x[:, self.to_].square()
+        return super().forward(x) - squares
+
+
 class FaintLook(OneLinear):
     """A linear layer whose tokens see a little of the next one; the last sees the first."""
 
@@ -274,6 +288,7 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "total minus the rest": TotalMinusRest,
     "small outputs, no mask": lambda d: Quiet(d, "none"),
     "one glance": OneGlance,
+    "one glance that lowers": Lowered,
     "faint look at the next token": FaintLook,
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),

@@ -22,6 +22,8 @@ from autograde.rubric.probes.weights import Weights
 ATTENTION = ("W_query.weight", "W_key.weight", "W_value.weight", "out_proj.weight", "out_proj.bias")
 MAY_LACK = "head.bias"
 """The one optional parameter of a model."""
+TURNED = (".T", ".mT", ".H", ".mH")
+"""The attributes that hold the same numbers, so that reading one is a use."""
 
 
 def shapes_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -63,7 +65,7 @@ def parameters_by_use(
     uses: list[str] = []
 
     def look(name: str, given: list[Any]) -> None:
-        if name != "__get__":  # reading a shape or device is not a use
+        if not name.startswith(".") or name in TURNED:  # reading a shape or device is not a use
             uses.extend(names[id(t)] for t in tensors_in(given) if id(t) in names)
 
     with torch.no_grad(), Functions(look):

@@ -1,6 +1,7 @@
 """A course as wheels: one file that is all a student installs, or the grader apart from it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,12 @@ import autograde
 from autograde.authoring.release import copy_files, files_for_students
 from autograde.course import DUE, CourseError, Lesson, read_course, read_toml
 from autograde.course_package import CACHES, folder_of, needed_by
-from autograde.installed import GROUP, LESSONS
+from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
-MANUAL = "docs"
-"""The folder of the grader's documentation: in its wheel, or beside it in a clone."""
+OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
+"""A link of a page of the manual to a file outside the manual."""
 SETUPTOOLS = 77
 """The oldest setuptools that builds the wheels; where it is older or missing, pip gets it."""
 SHARED = {
@@ -73,13 +74,6 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
         return [_wheel(each, target) for each in made]
 
 
-def manual() -> Path:
-    """Return the folder of the grader's documentation, where it was installed with the grader."""
-    package = Path(autograde.__file__).parent
-    inside = package / MANUAL
-    return inside if inside.is_dir() else package.parent / MANUAL
-
-
 def _project(root: Path) -> dict[str, Any]:
     """Return what a course's pyproject.toml says that its wheel says too.
 
@@ -104,14 +98,31 @@ def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
         "package-data": {"*": ["**/*", ".*"]},
     }
     if autograde.__name__ in packages:
-        if manual().is_dir():
-            to = folder / autograde.__name__ / MANUAL
-            shutil.copytree(manual(), to, dirs_exist_ok=True)
+        _put_manual(folder)
         setuptools["data-files"] = _shared(folder, autograde.__name__)
     build = {"requires": [f"setuptools>={SETUPTOOLS}"], "build-backend": "setuptools.build_meta"}
     tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
     text = "".join(f"{name} = {_toml(table)}\n" for name, table in tables.items())
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def _put_manual(folder: Path) -> None:
+    """Put the manual of a clone into its package; an installed package holds it already.
+
+    Its links outwards lead to the same file of a package, or are none any more.
+    """
+    to = folder / autograde.__name__ / MANUAL
+    if to.is_dir() or not manual().is_dir():
+        return
+
+    def link(found: re.Match[str]) -> str:
+        words, path = found.groups()
+        return f"[{words}](../../{path})" if (folder / path).exists() else words
+
+    shutil.copytree(manual(), to)
+    for page in to.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(OUTWARDS.sub(link, text), encoding="utf-8")
 
 
 def _shared(folder: Path, grader: str) -> dict[str, list[str]]:

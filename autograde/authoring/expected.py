@@ -8,6 +8,7 @@ from typing import Any
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
+from autograde.data_files import readable_files
 from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
@@ -36,14 +37,21 @@ def _measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
 
 
 def _digest_of_lesson(lesson: Lesson) -> str:
-    """Return a digest of all that a lesson's keys are made from: text, variants, tolerances."""
+    """Return a digest of all that a lesson's keys are made from: text, variants, tolerances.
+
+    What lies beside the lesson is in it too.
+    """
     files = [
         lesson.root / CURRICULUM,
         *sorted(lesson.folder.glob("*.py")),
         *sorted(lesson.folder.glob("variants/*.md")),
         *sorted(lesson.folder.glob("*.json")),
     ]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    contents = [file.read_bytes() for file in files]
+    contents += [
+        part for name, content in readable_files(lesson) for part in (name.encode(), content)
+    ]
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
 def practice_keys(lesson: Lesson) -> dict[str, Key]:

@@ -143,7 +143,8 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     if len(body) != 1 or sum(isinstance(node, heavy) for node in ast.walk(body[0])) > 1:
         yield (
             f"{name} holds more than its lines: one function of calls, without helpers or imports. "
-            "Whatever else a line needs belongs in a probe of the package"
+            "Whatever else a line needs belongs in a function in the cell that imports rubric, or "
+            "in a probe of the package"
         )
     code = [line for line in cell.source.splitlines() if code_of(line) and line.strip()[0] != "#"]
     if len(code) > LONGEST_RUBRIC:

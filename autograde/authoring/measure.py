@@ -190,7 +190,7 @@ def _spread(
 
 
 def fingerprint(reference: Program, exercise: Exercise, first: Recording, how: object) -> str:
-    """Return a digest of the code that is run to measure an exercise.
+    """Return a digest of the code that is run to measure an exercise, and of the files it names.
 
     Args:
         first: what the reference records on one seed.
@@ -198,11 +198,17 @@ def fingerprint(reference: Program, exercise: Exercise, first: Recording, how: o
     """
     words = {line.name for line in first.lines}
     variants = read_variants(reference.lesson, exercise).right
-    facts = [
-        [_code(text, words) for text in _needed(reference.lesson, exercise)],
+    needed = _needed(reference.lesson, exercise)
+    facts: list[Any] = [
+        [_code(text, words) for text in needed],
         sorted(_code(variant.code) for variant in variants),
         [_shape(line) for line in first.lines],
         repr(how),
+        *(
+            content.hex()
+            for name, content in reference.files
+            if any(name in text for text in needed)
+        ),
     ]
     return digest(json.dumps(facts))[:16]
 

@@ -1,6 +1,6 @@
 """Grade many submissions: workers do each from bytes to page, this process alone saves."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,16 +24,21 @@ class How:
 def grade_class(
     submissions: list[Place],
     how: How,
+    report: Callable[[Done], None] = lambda done: None,
     stopped: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda step: None,
-) -> Iterator[Done]:
-    """Grade submissions of one course; yield each when it is done.
+) -> None:
+    """Grade submissions of one course.
 
-    If a call is killed at any moment, the next one goes on from what is stored. When `stopped()`
-    returns true, running notebooks are ended and finished ones saved. `say` is called with the
-    steps before the first submission.
+    If a call is killed at any moment, the next one goes on from what is stored.
+
+    Args:
+        report: is told of each submission when it is done.
+        stopped: when it returns true, running notebooks are ended and finished ones saved.
+        say: is told the steps before the first submission.
 
     Raises:
+        KeyboardInterrupt: `stopped()` was true.
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
@@ -61,7 +66,7 @@ def grade_class(
                 coordinator = Coordinator(
                     root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
                 )
-                yield from coordinator.grade_all(submissions, stopped)
+                coordinator.grade_all(submissions, report, stopped)
 
 
 def require_wall(root: Path) -> None:

@@ -3,9 +3,10 @@
 No other process touches the gradebook.
 """
 
+import asyncio
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -61,9 +62,6 @@ LOOK_SECONDS = 0.2
 AHEAD = 2
 """Submissions with each worker: one in progress, the next waiting."""
 
-Grading = Generator[Future[Any], None, Done | None]
-"""A submission on its way, which yields the futures that it waits for."""
-
 Todo = dict[Lesson, list[Place]]
 
 
@@ -106,8 +104,6 @@ class Coordinator:
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False
-        self._free = [*reversed(executors)] * AHEAD
-        self._working: dict[Future[Any], tuple[Grading, Executor]] = {}
         self._lesson_of: dict[Executor, Lesson] = {}
 
     @cached_property
@@ -127,49 +123,45 @@ class Coordinator:
         return late
 
     def grade_all(
-        self, submissions: Sequence[Place], stopped: Callable[[], bool]
-    ) -> Iterator[Done]:
-        """Grade submissions, keeping the workers busy until all are done.
-
-        Those that the others may have disturbed are graded again after them, one at a time.
+        self,
+        submissions: Sequence[Place],
+        report: Callable[[Done], None],
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Grade submissions, keeping the workers busy; report each when it is done.
 
         Raises:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
-        todo, working = by_lesson(submissions), self._working
-        while (todo or working or self._aside) and not stopped():
-            if not todo and not working:
-                todo, self._aside = by_lesson(self._aside), []
-                self._alone, self._free = True, self._free[:1]
-            while todo and self._free and not stopped():
-                executor = self._free.pop()
-                place = next_for(executor, todo, self._lesson_of)
-                yield from self._go_on(self._take(place, executor), executor)
-            finished, _ = wait(working, LOOK_SECONDS, FIRST_COMPLETED)
-            for future in finished:
-                yield from self._go_on(*working.pop(future))
-        if todo or working or self._aside:
-            for future in [each for each in working if each.done()]:
-                yield from self._go_on(*working.pop(future))
-            raise KeyboardInterrupt
+        asyncio.run(_unless(stopped, self._grade_all(submissions, report)))
 
-    def _go_on(self, grading: Grading, executor: Executor) -> Iterator[Done]:
-        """Go on with a submission until it waits for its worker again, or is done."""
-        try:
-            self._working[next(grading)] = grading, executor
-        except StopIteration as end:
-            self._free.append(executor)
-            if end.value is not None:
-                yield end.value
+    async def _grade_all(
+        self, submissions: Sequence[Place], report: Callable[[Done], None]
+    ) -> None:
+        """Grade; those that others may have disturbed again after them, one at a time."""
+        ways = [*self.executors] * AHEAD
+        todo = by_lesson(submissions)
+        await asyncio.gather(*(self._keep_busy(executor, todo, report) for executor in ways))
+        self._alone = True
+        await self._keep_busy(ways[0], by_lesson(self._aside), report)
 
-    def _take(self, place: Place, executor: Executor) -> Grading:
-        """Grade a submission, or report why that fails, so that the others go on.
+    async def _keep_busy(
+        self, executor: Executor, todo: Todo, report: Callable[[Done], None]
+    ) -> None:
+        """Give a worker one submission after another until none is left to begin."""
+        while todo:
+            done = await self._take(next_for(executor, todo, self._lesson_of), executor)
+            if done is not None:
+                report(done)
+
+    async def _take(self, place: Place, executor: Executor) -> Done | None:
+        """Grade a submission, or say why that fails, so that the others go on.
 
         Return None if it is to be graded again after them.
         """
         try:
-            return (yield from self._grade(place, executor))
+            return await self._grade(place, executor)
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
@@ -189,7 +181,7 @@ class Coordinator:
             said = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
             return Done(place, FAILED, said)
 
-    def _grade(self, place: Place, executor: Executor) -> Grading:
+    async def _grade(self, place: Place, executor: Executor) -> Done:
         """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
@@ -218,20 +210,26 @@ class Coordinator:
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
             task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
-            graded = yield from _work(executor, workers.grade_task, task, opened.versions)
+            graded = await _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
-            return Done(place, UNCHANGED)
+            return Done(place, UNCHANGED, earlier=entry.earlier)
         else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
-            graded = Graded(file.read_bytes(), problem=entry.problem, seconds=entry.seconds)
+            graded = Graded(
+                file.read_bytes(),
+                problem=entry.problem,
+                seconds=entry.seconds,
+                earlier=entry.earlier,
+            )
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
-            html = yield from _work(executor, workers.make_page, graded.notebook, marks)
+            html = await _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
         problem, remark = graded.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
-        return Done(place, GRADED, both if problem and remark else problem or remark)
+        said = both if problem and remark else problem or remark
+        return Done(place, GRADED, said, earlier=graded.earlier)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -281,7 +279,7 @@ class Coordinator:
         (_, lesson), files = submission.place, submission.files
         scored = _graded_digest(decided_by, marks)
         shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = Entry(scored, shown, graded.problem, graded.seconds, grader)
+        entry = Entry(scored, shown, graded.problem, graded.seconds, grader, graded.earlier)
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}
@@ -305,13 +303,23 @@ class Coordinator:
         self._converters[step].set_permissions(place.lesson.name, place.student)
 
 
-def _work(
-    executor: Executor, call: Callable[..., Any], *given: Any
-) -> Generator[Future[Any], None, Any]:
-    """Have a worker do something: yield its future, and return the result after that."""
-    future = executor.submit(call, *given)
-    yield future
-    return future.result()
+async def _work(executor: Executor, call: Callable[..., Any], *given: Any) -> Any:
+    """Have a worker do something; the other submissions go on meanwhile."""
+    return await asyncio.get_running_loop().run_in_executor(executor, call, *given)
+
+
+async def _unless(stopped: Callable[[], bool], work: Coroutine[Any, Any, None]) -> None:
+    """Do work until it is done.
+
+    Raises:
+        KeyboardInterrupt: `stopped()` was true before that.
+    """
+    task = asyncio.create_task(work)
+    while not task.done():
+        if stopped():
+            raise KeyboardInterrupt
+        await asyncio.wait([task], timeout=LOOK_SECONDS)
+    task.result()
 
 
 def by_lesson(places: Sequence[Place]) -> Todo:

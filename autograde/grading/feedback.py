@@ -53,11 +53,7 @@ def template(path: Path) -> Template:
 
 
 def page(nb: NotebookNode, marks: Marks) -> bytes:
-    """Return the page of a graded notebook, into which it puts scores and comments.
-
-    Args:
-        marks: what the gradebook holds of it.
-    """
+    """Return the page of a graded notebook, into which it puts scores and comments."""
     html, _ = _exporter().from_notebook_node(nb, {"nbgrader": put_marks(nb, marks)})
     return html.encode("utf-8", "xmlcharrefreplace")
 

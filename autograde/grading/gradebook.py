@@ -110,7 +110,7 @@ def last_copy(root: Path) -> str:
 
 def maxima(gradebook: Gradebook, lesson: Lesson) -> dict[str, float]:
     """Return the maximum score of each of a lesson's graded cells; none if it was never built."""
-    return {name: float(cell.max_score) for name, cell in _grade_cells(gradebook, lesson)}
+    return {cell.name: float(cell.max_score) for cell in _grade_cells(gradebook, lesson)}
 
 
 def save_maxima(gradebook: Gradebook, lesson: Lesson) -> None:
@@ -119,8 +119,8 @@ def save_maxima(gradebook: Gradebook, lesson: Lesson) -> None:
     nbgrader does it cell by cell, and commits after each.
     """
     points = lesson.graded_cells
-    for name, cell in _grade_cells(gradebook, lesson):
-        cell.max_score = points.get(name, cell.max_score)
+    for cell in _grade_cells(gradebook, lesson):
+        cell.max_score = points.get(cell.name, cell.max_score)
     gradebook.db.commit()
 
 
@@ -129,15 +129,10 @@ def as_recorded(gradebook: Gradebook, lesson: Lesson) -> Lesson:
     return lesson.with_points(maxima(gradebook, lesson))
 
 
-def _grade_cells(gradebook: Gradebook, lesson: Lesson) -> list[Any]:
-    rows = gradebook.db.query(GradeCell.name, GradeCell).join(
-        Notebook, Notebook.id == GradeCell.notebook_id
-    )
-    rows = rows.join(Assignment, Assignment.id == Notebook.assignment_id)
-    found: list[Any] = rows.filter(
-        Assignment.name == lesson.name, Notebook.name == lesson.notebook
-    ).all()
-    return found
+def _grade_cells(gradebook: Gradebook, lesson: Lesson) -> list[GradeCell]:
+    with suppress(MissingEntry):
+        return list(gradebook.find_notebook(lesson.notebook, lesson.name).grade_cells)
+    return []
 
 
 def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:

@@ -99,8 +99,6 @@ class Limits:
     """Beside the notebook; every one is written four times."""
     together_bytes: int = 100_000_000
     """For the notebook and the files beside it."""
-    folder_depth: int = 10
-    """For one file beside the notebook."""
 
 
 LIMITS = Limits()

@@ -188,7 +188,7 @@ class Run(LessonStep):
         if wall:
             require_wall(lesson.root)
         folder = Path(resources["metadata"]["path"])
-        files, left_out = read_files(visible_files(folder, LIMITS.folder_depth))
+        files, left_out = read_files(visible_files(folder))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))

@@ -90,6 +90,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         problem=record.noticed,
         fault=record.fault,
         seconds=ran.seconds if ran else 0.0,
+        earlier=version.kept,
     )
 
 
@@ -136,8 +137,7 @@ def grade_restored(
 def at_most_twice(work: Callable[[bool], T]) -> T:
     """Do work that others of this machine may disturb; if they did, once more, and that counts.
 
-    Args:
-        work: is told whether it counts in any case.
+    The work is told whether it counts in any case.
     """
     try:
         return work(False)
@@ -152,7 +152,7 @@ _recording = Lock()
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> Program:
     """Load the lesson's own answers, once in a process."""
-    return load(version.lesson, _text(version))
+    return load(version.lesson, _text(version), version.files)
 
 
 @lru_cache(maxsize=8)

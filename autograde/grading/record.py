@@ -59,18 +59,12 @@ class Record:
 def write_note(record: Record) -> NotebookNode:
     """Return the record's notebook with a note of the findings in its metadata."""
     note = {
+        **vars(record),
         "problem": asdict(record.problem) if record.problem else None,
-        "notes": record.notes,
-        "remarks": record.remarks,
-        "earlier": record.earlier,
-        "walled": record.walled,
         "left_out": sorted(record.left_out),
         "verdicts": [asdict(verdict) for verdict in record.verdicts.values()],
-        "ways": record.ways,
-        "title": record.title,
-        "grader": record.grader,
-        "date": record.date,
     }
+    del note["nb"], note["fault"]
     record.nb["metadata"][NOTE] = note
     return record.nb
 

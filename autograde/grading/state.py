@@ -15,7 +15,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 
@@ -102,14 +102,16 @@ class Entry:
     page: str
     problem: str
     seconds: float
-    grader: Grader = field(default_factory=Grader)
+    grader: Grader
+    earlier: bool
 
 
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
         kept = json.loads(_kept("graded", place).read_bytes())
-        return Entry(**{**kept, "grader": Grader(**kept.get("grader", {}))})
+        known = {each.name: kept.get(each.name) for each in fields(Entry)}  # versions differ
+        return Entry(**{**known, "grader": Grader(**kept.get("grader", {}))})
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

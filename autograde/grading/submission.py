@@ -130,6 +130,7 @@ class Graded:
     """One submission graded: its notebook, its new `marks`, and its page, which shows them.
 
     `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
+    `earlier`: the rubrics of an earlier version of the lesson judged it.
     """
 
     notebook: bytes
@@ -139,6 +140,7 @@ class Graded:
     problem: str = ""
     fault: str = ""
     seconds: float = 0.0
+    earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ class Done:
     place: Place
     outcome: str
     problem: str = ""
+    earlier: bool = False
 
 
 def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[Place]:

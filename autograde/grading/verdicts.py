@@ -181,10 +181,6 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
     It names only what the answer, or its helpers in other cells, need. It reads the text alone, so
     a name bound anew to an equal value is named as well. While a student practises,
     `notebook.runs.rebound` says the same of live values.
-
-    Args:
-        nb: a restored submission, whose cells ran from the top.
-        released: the notebook that students were given.
     """
     cells = code_cells(nb)
     rubric = (n for n, cell in enumerate(cells) if exercise_of(cell) == exercise.name)
@@ -199,15 +195,18 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
         else:
             own.add(each.id)
     answer = next((cell for cell in cells if grade_id(cell) == exercise.name), None)
-    wanted, seen = sorted(names_of(answer.source).needed) if answer else [], set[str]()
-    while wanted:
-        name = wanted.pop(0)
-        cell = next((c for c in reversed(cells) if name in names_of(c.source).bound), None)
-        if name in seen or cell is None or cell.id not in own:
+    last = {name: cell for cell in cells for name in names_of(cell.source).bound}
+    wanted, read = sorted(names_of(answer.source).needed) if answer else [], set[str]()
+    seen = {*wanted}
+    for name in wanted:  # they become more
+        cell = last.get(name)
+        if cell is None or cell.id not in own:
             continue
-        seen.add(name)
         found = names_of(cell.source)
-        wanted += sorted(found.needed)
+        if cell.id not in read:  # each once, for it may bind thousands of names
+            read.add(cell.id)
+            wanted += sorted(found.needed - seen)
+            seen |= found.needed
         again = name in found.imported & names.imported or cell.source.strip() in given
         if name in names.bound | BUILTINS and not again:
             line = next((line for line in cell.source.splitlines() if line.strip()), "")

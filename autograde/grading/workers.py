@@ -87,7 +87,7 @@ def get_ready(wall: bool, package: str) -> None:
     """Have the next kernel start, and import meanwhile what grading needs."""
     sys.setswitchinterval(SWITCH_SECONDS)
     if wall:
-        start_kernel(package)
+        template.prepare(LIMITS.kernel, package)
     importlib.import_module(PRELOADED)
     bring_in(package)
 
@@ -103,13 +103,6 @@ def make_page(notebook: bytes, marks: Marks) -> bytes:
 def start_template(wall: bool, package: str) -> Line | None:
     """Start the kernels' template, which takes longest; return the connection to it."""
     return (template.current(package).line, package) if wall else None
-
-
-def start_kernel(package: str) -> None:
-    """Start the kernel for this task while its notebook is read."""
-    from autograde.sandbox.provisioner import prepare_kernel
-
-    prepare_kernel(package)
 
 
 def require_same(grader: str, wall: bool, package: str) -> None:
@@ -218,12 +211,6 @@ class Worker(ThreadPoolExecutor):
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        """Run a job in the process.
-
-        Raises:
-            WorkerDied: the process died each time.
-            WorkerHung: the job did not end.
-        """
         for _ in range(ATTEMPTS):
             try:
                 self._pool = self._pool or self._start()

@@ -6,7 +6,6 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -34,18 +33,11 @@ OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
 REFUSED = "Refused, so nothing was collected:"
 
 
-@dataclass(frozen=True)
-class Collected:
-    """A collection in words, line by line; whether all that came was collected."""
-
-    lines: list[str]
-    complete: bool
-
-
-def collect(lesson: Lesson, files: Iterable[Path]) -> Collected:
+def collect(lesson: Lesson, files: Iterable[Path]) -> tuple[list[str], bool]:
     """Collect a lesson's submissions from downloads, or from `downloaded/LESSON/archive/`.
 
-    What was collected before is replaced, unless it was handed in later.
+    What was collected before is replaced, unless it was handed in later. Returns what there is to
+    say, line by line, and whether all that came was collected.
 
     Raises:
         CourseError: a download is refused, there is none, or the time zone is none.
@@ -68,15 +60,11 @@ def collect(lesson: Lesson, files: Iterable[Path]) -> Collected:
         ("NOT COLLECTED", [f"{who}: {why}" for who, why in plan.failed.items()]),
     ):
         lines += [f"{title}: {len(facts)}", *(f"  {each}" for each in facts)] if facts else []
-    return Collected([printable(line) for line in lines], complete=not plan.failed)
+    return [printable(line) for line in lines], not plan.failed
 
 
 def _below(paths: Iterable[Path]) -> Iterator[tuple[Path, PurePath]]:
-    """Yield files, and those in folders, with the places that they get.
-
-    Raises:
-        CourseError: there is none.
-    """
+    """Yield files, and those in folders, with the places that they get; there has to be one."""
     found = 0
     for path in paths:
         top = path if path.is_dir() else path.parent
@@ -122,7 +110,8 @@ def plan_of(
 ) -> tuple[Plan, datetime | None]:
     """Return the plan for an unpacked download, and when the lesson is due.
 
-    The gradebook gets new students; the course keeps Moodle's numbers.
+    The gradebook gets new students, and those from whom nothing came; the course keeps Moodle's
+    numbers.
 
     Raises:
         CourseError: there is no such time zone.
@@ -136,7 +125,8 @@ def plan_of(
         ) from error
     due = due_date(gradebook, lesson)
     plan = make_plan(folder, gradebook.students, read_numbers(root, lesson), place, due)
-    remember(gradebook, {student: handed.person for student, handed in plan.handed.items()})
+    handed = {student: handed.person for student, handed in plan.handed.items()}
+    remember(gradebook, plan.new | handed)
     keep_numbers(root, lesson, plan.numbers)
     return plan, due
 
@@ -148,6 +138,8 @@ def unpack_all(files: Iterable[tuple[Path, PurePath]], target: Path) -> tuple[li
         place = target / name
         if path.is_symlink():
             refused.append(printable(f"{path}: it is a link"))
+        elif place.exists() or place_for(place).exists():
+            refused.append(printable(f"{path}: another file has that name; rename one of them"))
         elif CANVAS.fullmatch(path.stem) and OF_A_CLASS.search(path.stem):
             said = f"{path}: that could be a student's file; call it download.zip"
             refused.append(printable(said))

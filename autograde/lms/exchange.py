@@ -92,11 +92,6 @@ class PlainCollect(ExchangeCollect):
 
 
 def _user(name: str) -> int:
-    """Return the id of a user of this machine.
-
-    Raises:
-        NotPlain: there is none of this name.
-    """
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError as error:
@@ -121,7 +116,6 @@ class SteadyReleaseFeedback(ExchangeReleaseFeedback):
     """
 
     def copy_files(self) -> None:
-        """Release the pages."""
         without = [
             folder.parent.name
             for folder in map(Path, sorted(glob(self.src_path)))

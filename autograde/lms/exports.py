@@ -17,7 +17,7 @@ from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.people import read_numbers
 from autograde.lms.spreadsheet import Cell, safe, write_table
-from autograde.words import printable
+from autograde.words import named, printable
 
 Table = tuple[list[str], list[list[Cell]]]
 Class = list[tuple[Student, list[SubmittedAssignment | None]]]
@@ -48,10 +48,13 @@ class GradeExporter(ExportPlugin):
             (student, [handed_in.get((lesson.name, student.id)) for lesson in lessons])
             for student in students
         ]
-        for each in (each for _, found in submissions for each in found):
-            if each and each.needs_manual_grade:
-                who = printable(each.student_id)
-                self.log.warning("%s of %s waits to be graded by hand", each.name, who)
+        for lesson in lessons:
+            waiting = [s.student_id for s in lesson.submissions if s.needs_manual_grade]
+            if waiting:
+                who = printable(named(sorted(waiting)))
+                self.log.warning(
+                    "%s: to be graded by hand: %d (%s)", lesson.name, len(waiting), who
+                )
         head, rows = self.table(lessons, submissions)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)

@@ -153,11 +153,14 @@ def _names(student: Student) -> set[str]:
 
 
 def remember(gradebook: Gradebook, found: dict[str, Person]) -> None:
-    """Put new students into the gradebook, and the names and addresses that it lacks."""
+    """Put new students into the gradebook, and the names and addresses that it lacks.
+
+    A full name is split, because Formgrader shows last names first, and "None" for a missing one.
+    """
     for student, person in found.items():
         known = gradebook.update_or_create_student(student)
         if person.name and not (known.first_name or known.last_name):
-            known.last_name = person.name
+            known.first_name, _, known.last_name = person.name.rpartition(" ")
         known.email = known.email or person.email or None
     gradebook.db.commit()
 

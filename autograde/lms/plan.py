@@ -1,6 +1,7 @@
 """Decide for every file of an unpacked download which student gets it, or say why nobody does."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path, PurePath
@@ -39,12 +40,15 @@ class Handed:
 class Plan:
     """The files of each student, by the gradebook's ids; from whom nothing is collected, and why.
 
-    `absent` are people of whom there is nothing in the download. `said` are warnings on the whole.
+    `absent` are people of whom there is nothing in the download; those `new` among them, and among
+    those from whom nothing is collected, the gradebook does not know yet. `said` are warnings on
+    the whole.
     """
 
     handed: dict[str, Handed] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+    new: dict[str, Person] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     numbers: dict[str, str] = field(default_factory=dict)
 
@@ -105,10 +109,11 @@ def _takers(plan: Plan, roster: Roster, owners: Iterable[Owner]) -> dict[str, tu
         except Unclear as error:
             plan.failed[" and ".join(map(str, owner.people))] = str(error)
     for student, found in taken.items():
-        for _, person in found if len(found) > 1 else ():
-            plan.failed[str(person)] = (
-                f"{len(found)} submissions seem to be from {named([student])}. {SHEET}, with ID "
-                "numbers or email addresses in it that the gradebook has too"
+        if len(found) > 1:
+            plan.failed[student] = (
+                f"{len(found)} submissions seem to be from {named([student])}, those of "
+                f"{named(person for _, person in found)}. {SHEET}, with ID numbers or email "
+                "addresses in it that the gradebook has too"
             )
     return {student: found[0] for student, found in taken.items() if len(found) == 1}
 
@@ -129,6 +134,7 @@ def _give(
     notebooks = [each for each in given if is_notebook(each[0].name, each[0].read_bytes())]
     if not notebooks:
         what = named(found.file for _, found in given)
+        plan.new[student] = person
         plan.failed[student] = f"no notebook in what was handed in, {what}: {ONLY_ZIP}"
         return
     handed = plan.handed[student] = Handed(person)
@@ -148,11 +154,20 @@ def _give(
         handed.files.setdefault(name, path)
 
 
+def _enter(plan: Plan, roster: Roster, person: Person) -> None:
+    """Note a new student who handed in nothing, if the worksheet says who it is."""
+    if not (person.idnumber or person.email):
+        return
+    with suppress(Unclear):
+        for student in roster.find(Owner((person,), moodle=True)):
+            plan.new[student] = person
+            plan.numbers[student] = person.number
+
+
 def _note_absent(plan: Plan, roster: Roster, there: set[str]) -> None:
     """Note of whom there is nothing, and the number of everybody who is known.
 
-    Args:
-        there: the numbers of those who handed in.
+    `there` are the numbers of those who handed in.
     """
     for number, row in roster.sheet.rows.items():
         try:
@@ -163,4 +178,5 @@ def _note_absent(plan: Plan, roster: Roster, there: set[str]) -> None:
             plan.numbers[student] = number
         elif number not in there and number not in plan.numbers.values():
             plan.absent.append(str(row.person))
+            _enter(plan, roster, row.person)
     plan.absent += sorted(roster.students.keys() - plan.handed.keys() - plan.failed.keys())

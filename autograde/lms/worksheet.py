@@ -77,11 +77,7 @@ class Worksheet:
 
 
 def read_worksheets(folder: Path, zone: tzinfo) -> Worksheet:
-    """Read the grading worksheets in a folder.
-
-    Args:
-        zone: the time zone of their times.
-    """
+    """Read the grading worksheets in a folder, whose times are in this zone."""
     sheet, unread = Worksheet(), []
     csv.field_size_limit(FILE_BYTES)  # it may hold the texts that students typed
     for path in sorted(each for each in folder.iterdir() if each.is_file()):

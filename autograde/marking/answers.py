@@ -213,11 +213,7 @@ def _seen(row: Any, text: str | None) -> str:
 
 
 def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
-    """Return an answer from its graded notebook, sanitised there; None without a notebook.
-
-    Raises:
-        CourseError: the notebook cannot be read.
-    """
+    """Return an answer from its graded notebook, sanitised there; None without a notebook."""
     with graded_notebook(Place(student, lesson)) as notebook:
         cells = [] if notebook is None else notebook["cells"]
         named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}

@@ -49,12 +49,13 @@ def remember(line: str = "") -> None:
     lesson, link = folder(), ""
     if (lesson.parent / STATE / INDEX).is_file():
         keep_line(lesson, line)
-        write_notes(lesson.parent)
+        there = write_notes(lesson.parent)
         write_page(lesson.parent)
-        written = (lesson.parent / NOTES).is_file()
-        here = f'<a href="../{quote(NOTES)}">My notes</a>' if written else "My notes"
-        link = f'<p style="margin:.6em 0 0">{here}: the card stands there as soon as the last '
-        link += "exercise is right.</p>"
+        notes = f'<a href="../{quote(NOTES)}">My notes</a>' if there else "My notes"
+        said = f"The card joins {notes} when the last exercise is right."
+        if lesson.name in there:
+            said = f"The card is in {notes}."
+        link = f'<p style="margin:.6em 0 0">{said}</p>'
     shown = panel("idle", "The lesson on a card", [], text=text, html=html, below=link)
     display(shown, raw=True)
 

@@ -179,6 +179,8 @@ def _explain(
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written" if stub else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
+        if last_run_of(exercise) is None and binds(_lesson(), exercise):
+            said = NOT_RUN.format(name=exercise)
     elif name and isinstance(error, NameError) and not _last_binding(name):
         said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:

@@ -1,6 +1,7 @@
 """The class report: one self-contained HTML page for a lesson, and the same data as CSV."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, pstdev
@@ -32,6 +33,13 @@ from autograde.values.text import number
 TEMPLATE = Path(__file__).parent / "class_report.html.j2"
 SOLVED, PARTLY, NO_POINTS, NOT_TRIED = "solved", "partly", "no points", "not tried"
 OUTCOMES = (SOLVED, PARTLY, NO_POINTS, NOT_TRIED)
+FACTS: dict[str, Callable[[list[float]], float]] = {
+    "mean": fmean,
+    "median": median,
+    "standard deviation": pstdev,
+    "lowest": min,
+    "highest": max,
+}
 LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 
@@ -181,7 +189,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         topics=teach_again(data),
         talk=talk_to(data),
         fallen=FALLEN,
-        scores=_score_facts(shares),
+        scores={name: of(shares) for name, of in FACTS.items()} if shares else {},
         bins=_bins(shares),
         score_picture=distribution(shares) if shares else None,
         heatmap=heatmap(data, judged) if judged else None,
@@ -197,6 +205,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         judged=len(judged),
         misconceptions=misconceptions(data),
         not_graded=data.not_graded,
+        name_of=data.name_of,
         how=_how(data),
     )
 
@@ -207,18 +216,6 @@ def _letters(data: ClassData, submission: Submission) -> list[str]:
     for line in data.lines:
         words[line[0]] = words.get(line[0], "") + LETTERS[submission.state(line)]
     return list(words.values())
-
-
-def _score_facts(shares: list[float]) -> dict[str, float]:
-    if not shares:
-        return {}
-    return {
-        "mean": fmean(shares),
-        "median": median(shares),
-        "standard deviation": pstdev(shares),
-        "lowest": min(shares),
-        "highest": max(shares),
-    }
 
 
 def _bins(shares: list[float]) -> list[tuple[str, int]]:

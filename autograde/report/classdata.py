@@ -1,7 +1,7 @@
 """Read a graded class: every submission's verdicts, scores and problems."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, Student
 
 from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
-from autograde.grading.gradebook import as_recorded, marks_of_class, open_gradebook
+from autograde.grading.gradebook import as_recorded, full_name, marks_of_class, open_gradebook
 from autograde.grading.record import read_note
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
@@ -94,13 +94,19 @@ class Submission:
 class ClassData:
     """A lesson's graded submissions, and the students whose submissions were not graded.
 
-    `absent` are students whom the gradebook knows and who submitted nothing.
+    `absent` are students whom the gradebook knows and who submitted nothing. `names` are their and
+    the others' names, as feedback shows them.
     """
 
     lesson: Lesson
     submissions: tuple[Submission, ...]
     not_graded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def name_of(self, student: str) -> str:
+        """Return a student's name and id, or the id alone."""
+        return self.names.get(student, student)
 
     def share(self, submission: Submission) -> float | None:
         """Return the score as a share of the points that are marked; None for a broken file."""
@@ -167,7 +173,8 @@ def read_class(lesson: Lesson) -> ClassData:
     with open_gradebook(course_config(lesson.root)) as gradebook:
         lesson = as_recorded(gradebook, lesson)
         found = tuple(_submissions(lesson, gradebook))
-        known = {student for (student,) in gradebook.db.query(Student.id)}
+        names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
+        known = {row.id: full_name(*row) for row in names}
     graded = {submission.student for submission in found}
     folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
     handed_in = (well_formed(path.parent.name) for path in folders)  # a name may be no text
@@ -176,7 +183,8 @@ def read_class(lesson: Lesson) -> ClassData:
         raise NothingGraded(
             f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"
         )
-    return ClassData(lesson, found, not_graded, tuple(sorted(known - graded - {*not_graded})))
+    absent = tuple(sorted(known.keys() - graded - {*not_graded}))
+    return ClassData(lesson, found, not_graded, absent, known)
 
 
 def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:

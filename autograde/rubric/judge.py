@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
+from autograde.rubric.recording import DOUBLE, REFUSAL, Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
@@ -17,6 +17,7 @@ SAME_INPUTS = 1e-6
 MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
+NOT_WRITTEN = "Not written yet. `raise NotImplementedError()` still runs."
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
 INCOMPLETE = (
     "The rubric did not record every line. If the notebook and its practice data are of different "
@@ -37,8 +38,9 @@ class Input:
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that no case of the
-    line is smaller: if one is, and right, the line fails for another reason than its name says.
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that the line fails
+    for the reason that its name gives: not where a smaller case of it is right, nor at float64 or
+    gradients, which are wrong wherever results are.
     """
 
     sentence: str
@@ -104,7 +106,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         return failed(key, other)
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
-        return replace(failed(key, "Not written yet."), attempted=False)
+        return replace(failed(key, NOT_WRITTEN), attempted=False)
     found = [
         _judge_line(*row) for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
@@ -162,7 +164,10 @@ def _worth(key: Key) -> list[float]:
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
     """Return the first failing case, the smallest; None when the line is right."""
     first = next(wrong_cases(line, outcomes, tolerance), None)
-    return _failure(*first, simplest=first[0] is line.cases[0]) if first else None
+    if first is None:
+        return None
+    of_numbers = line.kind != "gradient" and not line.name.startswith(DOUBLE)
+    return _failure(*first, simplest=of_numbers and first[0] is line.cases[0])
 
 
 def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
@@ -175,7 +180,8 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     shown = {each.name for each in inputs}
     large = {name: value for name, value in named.items() if name not in shown}
     if found.symptom:
-        sentence = f"`{call}`{found.at} {found.symptom.removesuffix('.')}."
+        symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), "a ValueError")
+        sentence = f"`{call}`{found.at} {symptom}."
     else:
         sentence = f"`{call}`:" if call else ""
     here = f"Here {' and '.join(f'`{line}`' for line in made)}." if made else ""

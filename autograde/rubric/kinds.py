@@ -181,10 +181,11 @@ class Checked(Call):
         try:
             readings = self.check(got.value, expected.before)
         except Unreadable as error:
-            return Outcome(error="ContractBroken", message=str(error))
-        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            return Outcome(error="ContractBroken", message=shorten(str(error)))
+        except Exception as error:
             # in grading the value may be anything: a value that a check cannot read is not right
-            return Outcome(error="ContractBroken", message=f"the result cannot be read: {error}")
+            said = shorten(f"the result cannot be read: {error}")
+            return Outcome(error="ContractBroken", message=said)
         return Outcome(value=[list(astuple(reading)) for reading in readings])
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:

@@ -5,9 +5,10 @@ same way and at least one with the same wrong numbers. Equal wrong numbers have 
 mistake may change the rest. The same holds within a line, for the cases that the mistake gets
 wrong. Errors, refusals and readings of a check are less specific: they count only if all cases are
 alike and the answer fails no other line of that kind. The mistake that is alike on the most lines
-wins. The remaining lines may then have a second one. One of them must fail the first line that the
-answer fails: rubrics go from the ordinary to the special, and a mistake that shows in special lines
-alone says nothing of an answer that fails the ordinary ones.
+wins. The remaining lines may then have a second one. Together they must be wrong in every case that
+the answer gets wrong in its first wrong line: rubrics go from the ordinary to the special, and a
+mistake that shows in special lines or cases alone says nothing of an answer that fails the ordinary
+ones.
 
 Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
 is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
@@ -83,7 +84,7 @@ def beliefs(
     alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
     found = _beside_each_other(possible, alike, wrong, key)
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
-    if all(min(wrong) not in m.failed for m in found):  # nothing says why the plainest line fails
+    if wrong and not _explain(found, min(wrong), distances, key):
         found = []
     explained = [(m, sorted(m.failed)) for m in found] or slips(outcomes, key)
     names = [line.name for line in key.expected.lines]
@@ -114,6 +115,17 @@ def _together(
     if most < SHOWN or len(best) > 1:
         return []
     return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
+
+
+def _explain(found: list[Mistake], i: int, distances: list[list[float]], key: Key) -> bool:
+    """Return whether in each case that an answer gets wrong in line i one of the mistakes does."""
+    line, tolerance = key.expected.lines[i], key.tolerances[i]
+    known = [_distances(line, m.failed[i]) for m in found if i in m.failed]
+    return all(
+        any(off[j] > tolerance for off in known)
+        for j, distance in enumerate(distances[i])
+        if distance > tolerance
+    )
 
 
 def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:

@@ -6,6 +6,7 @@ shows it, and of results only if no other result is wrong: what is said must be 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
-from autograde.values.dispatch import apart, cast_like, says_much
+from autograde.values.dispatch import apart, cast_like, module_of, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""
@@ -67,7 +68,7 @@ def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
 
 
 def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
-    if not hasattr(got, "dtype") or not hasattr(expected, "dtype"):
+    if not hasattr(got, "dtype") or module_of(got) is not module_of(expected):
         return False
     turned = turn(got, expected)
     return turned is not None and bool(apart(turned, expected).distance <= NEAR)
@@ -112,6 +113,13 @@ def _scaled(got: Plain, expected: Plain) -> Plain:
     return got / factor if factor and isfinite(factor) else None
 
 
+def _nearly(outcome: Outcome, case: Case) -> bool:
+    """Return whether a result is wrong in its last digits alone."""
+    wanted = case.outcome.value
+    some = outcome.error is None and (isinstance(wanted, float) or bool(float_types(wanted)))
+    return some and apart(outcome.value, wanted).distance <= NEAR
+
+
 def _piece(got: Plain, expected: Plain) -> Plain:
     """Return the expected numbers if the result is their beginning or end, in one dimension."""
     pairs = zip(got.shape, expected.shape, strict=False)
@@ -124,6 +132,15 @@ def _piece(got: Plain, expected: Plain) -> Plain:
     ends = (turned[:n], turned[-n:])
     same = any(apart(short, end.swapaxes(0, along)).distance <= NEAR for end in ends)
     return expected if same and says_much(short) else None
+
+
+def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
+    """Return whether the answer's own check stopped a call that has a result.
+
+    A ValueError that comes from elsewhere is a bug of another kind, and its message says which.
+    """
+    checked = re.search(r"\b(raise|assert)\b", outcome.at)
+    return outcome.refused and checked is not None and case.outcome.error is None
 
 
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
@@ -183,6 +200,13 @@ SLIPS = (
         partial(_turned, _scaled),
     ),
     Slip(
+        "last_digits",
+        "a number that agrees in its first digits is right.",
+        "Only the last digits differ. Which step rounds, computes in float32, or adds a small "
+        "number?",
+        _nearly,
+    ),
+    Slip(
         "other_length",
         "what stands at the beginning or the end can be left out or added.",
         "Some numbers at one end are missing, or too many. Compare the shapes, then the two ends.",
@@ -192,7 +216,7 @@ SLIPS = (
         "refused",
         "such arguments have to be refused.",
         "The contract has a result for them. Which of your checks stops the call?",
-        lambda outcome, case: outcome.refused and case.outcome.error is None,
+        _refused_by_a_check,
     ),
     Slip(
         "without_gradient",

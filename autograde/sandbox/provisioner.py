@@ -12,10 +12,9 @@ import socket
 import struct
 import time
 from array import array
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
@@ -25,9 +24,6 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 from autograde.course import CourseError, find_root, read_course
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
-from autograde.sandbox.wall import NoWall
-
-T = TypeVar("T")
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
@@ -39,25 +35,17 @@ WATCHES_FIRST = -10
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
-PASSED_ON = ("NBGRADER_EXECUTION",)
-"""The only environment variables that reach a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
-def prepare_kernel(package: str = "", limits: KernelLimits | None = None) -> None:
-    """Have a walled kernel start now, for the next notebook of this process."""
-    with suppress(OSError, RuntimeError, NoWall):  # `take` reports why there is none
-        template.prepare(_environment(), limits or KernelLimits(), package)
-
-
-def walled_manager(limits: KernelLimits | None = None, package: str = "") -> AsyncKernelManager:
+def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
     """Return a manager for one kernel behind a wall, which sees the package of a course."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
-    provisioner.limits = limits or KernelLimits()
+    provisioner.limits = limits
     provisioner.own_folder = True
     provisioner.package = package
     manager.provisioner = provisioner
@@ -79,10 +67,6 @@ def end_kernel(manager: AsyncKernelManager) -> None:
     elif getattr(provisioner, "pgid", None):
         with suppress(OSError):  # it has ended
             os.killpg(provisioner.pgid, signal.SIGKILL)
-
-
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 class WalledProvisioner(KernelProvisionerBase):
@@ -159,8 +143,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """Ask for a new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, _environment(), self.limits, self.package or "")
-        return template.take(_environment(), self.limits, self.package or "")
+            return template.ask(key, self.limits, self.package or "")
+        return template.take(self.limits, self.package or "")
 
     async def _ready(self, line: socket.socket) -> str | None:
         """Wait until the kernel is ready, and take the folder with its sockets.
@@ -168,18 +152,12 @@ class WalledProvisioner(KernelProvisionerBase):
         Return why it ended if it did.
         """
         until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                message, sender, descriptors = after_a_reset_too(lambda: _received(line))
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    self._hang_up()
-                    raise RuntimeError(f"no kernel after {START_SECONDS} s") from None
-                await asyncio.sleep(0.002)
-            except ConnectionResetError:
-                message, sender, descriptors = b"", 0, []
-                break
+        while (found := received(line)) is None:
+            if time.monotonic() > until:
+                self._hang_up()
+                raise RuntimeError(f"no kernel after {START_SECONDS} s")
+            await asyncio.sleep(0.002)
+        message, sender, descriptors = found
         if not descriptors:
             self._hang_up()
             return str(json.loads(message).get("failed")) if message else "it ended as it started"
@@ -197,14 +175,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
         if self.kernel is None:
             return self.code if self.code is not None else 0
-        line = self.kernel.line
-        while True:
-            try:
-                message = after_a_reset_too(lambda: line.recv(65536))
-            except BlockingIOError:
-                return None
-            except OSError:
-                message = b""
+        while found := received(self.kernel.line):
+            message, _, _ = found
             if not message:
                 if self.code is None:
                     self.code = -signal.SIGKILL
@@ -218,9 +190,9 @@ class WalledProvisioner(KernelProvisionerBase):
             self.interrupted = said.get("interrupted", self.interrupted)
             self.scarce = said.get("scarce", self.scarce)
             self.used = said.get("used", self.used)
+        return None
 
     async def wait(self) -> int | None:
-        """Wait until the kernel has ended."""
         pause = 0.001
         while (code := await self.poll()) is None:
             await asyncio.sleep(pause)
@@ -308,7 +280,6 @@ class WalledProvisioner(KernelProvisionerBase):
         os.close(first)
 
     async def terminate(self, restart: bool = False) -> None:
-        """Ask the kernel to end."""
         await self.send_signal(signal.SIGTERM)
 
     async def cleanup(self, restart: bool = False) -> None:
@@ -325,22 +296,23 @@ class WalledProvisioner(KernelProvisionerBase):
             self.kernel = None
 
 
-def after_a_reset_too(receive: Callable[[], T]) -> T:
-    """Receive, once more if the line was reset.
+def received(line: socket.socket) -> tuple[bytes, int, list[int]] | None:
+    """Receive a message, the number of the process that sent it, and a descriptor if it has one.
 
-    An end that closes before it has read everything resets the line. Linux says so first, and only
-    then gives what that end had sent: why it failed, say.
+    Return None if none has come yet, and an empty message at the end of the line. An end that
+    closes before it has read everything resets the line. Linux says so first, and only then gives
+    what that end had sent: why it failed, say.
     """
-    try:
-        return receive()
-    except ConnectionResetError:
-        return receive()
-
-
-def _received(line: socket.socket) -> tuple[bytes, int, list[int]]:
-    """Receive a message, the number of the process that sent it, and a descriptor if it has one."""
     room = socket.CMSG_SPACE(CREDENTIALS.size) + socket.CMSG_SPACE(4)
-    message, ancillary, _, _ = line.recvmsg(65536, room)
+    try:
+        try:
+            message, ancillary, _, _ = line.recvmsg(65536, room)
+        except ConnectionResetError:
+            message, ancillary, _, _ = line.recvmsg(65536, room)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b"", 0, []
     about = {kind: data for _, kind, data in ancillary}
     sender, _, _ = CREDENTIALS.unpack(about.get(socket.SCM_CREDENTIALS, bytes(CREDENTIALS.size)))
     descriptors = array("i", about.get(socket.SCM_RIGHTS, b"")).tolist()

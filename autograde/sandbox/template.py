@@ -24,7 +24,11 @@ CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",
     "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
 }  # fmt: skip
+PASSED_ON = ("NBGRADER_EXECUTION",)
+"""The only environment variables that reach a kernel."""
 MAX_FILES_BYTES = 100_000_000
+DEPTH = 10
+"""Files in deeper folders do not come along."""
 ASK_SECONDS = 20
 """A request that a template does not read for so long has failed."""
 
@@ -130,11 +134,12 @@ class Kernel:
             control_groups.remove(self.group)
 
 
-def ask(key: str, environment: dict[str, str], limits: KernelLimits, package: str = "") -> Kernel:
+def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
     """
+    environment = _environment()
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
     request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
     asked = current(package)
@@ -157,29 +162,33 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits, package: st
 _spare: Kernel | None = None
 
 
-def prepare(environment: dict[str, str], limits: KernelLimits, package: str = "") -> None:
+def prepare(limits: KernelLimits, package: str) -> None:
     """Start the kernel that `take` returns next. It knows nothing but its key."""
     global _spare
-    with _lock:
-        _spare = take(environment, limits, package)
+    with suppress(OSError, RuntimeError, wall.NoWall), _lock:  # `take` reports why there is none
+        _spare = take(limits, package)
 
 
-def take(environment: dict[str, str], limits: KernelLimits, package: str = "") -> Kernel:
+def take(limits: KernelLimits, package: str) -> Kernel:
     """Return the kernel prepared before, if it fits, else a new one."""
     global _spare
     with _lock:
         spare, _spare = _spare, None
     if spare is not None:
-        if _fits(spare, environment, limits, package):
+        if _fits(spare, limits, package):
             return spare
         spare.close()
-    return ask(secrets.token_hex(32), environment, limits, package)
+    return ask(secrets.token_hex(32), limits, package)
 
 
-def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits, package: str) -> bool:
-    same = spare.environment == environment and spare.limits == limits
+def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
+    same = spare.environment == _environment() and spare.limits == limits
     template = spare.template
     return same and template is _template and template.usable and template.package == package
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def send_files(line: socket.socket, files: Iterable[File]) -> None:
@@ -191,7 +200,7 @@ def send_files(line: socket.socket, files: Iterable[File]) -> None:
             socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
-def current(package: str = "") -> Template:
+def current(package: str) -> Template:
     """Return the template whose kernels see a package; start it if it is not running."""
     global _template
     with _lock:
@@ -201,7 +210,7 @@ def current(package: str = "") -> Template:
         return _template
 
 
-def share(line: socket.socket, package: str = "") -> None:
+def share(line: socket.socket, package: str) -> None:
     """From now on, ask for kernels through this line to the template of another process."""
     global _template
     _template = Template(line, package)
@@ -237,14 +246,10 @@ def pack(files: Iterable[File], archive: IO[bytes]) -> None:
     archive.flush()
 
 
-def visible_files(folder: Path, depth: int = 10) -> Iterator[File]:
-    """Yield the plain files below a folder, those near its top first; no links, nothing hidden.
-
-    Args:
-        depth: how many levels to look at.
-    """
+def visible_files(folder: Path) -> Iterator[File]:
+    """Yield the plain files below a folder, those near its top first; no links, nothing hidden."""
     level = [folder]
-    for _ in range(depth):
+    for _ in range(DEPTH):
         below: list[Path] = []
         for place in filter(Path.is_dir, level):
             with os.scandir(place) as entries:

@@ -6,6 +6,7 @@ from autograde.course import CourseError
 from autograde.files import write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
+from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
@@ -36,7 +37,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     record.remarks.insert(0, REMARK)
-    files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
+    files, _ = read_files(visible_files(path.parent))
     rules = pipeline.Rules(lesson, released, lambda seed: keys)  # no secret: the practice seed
     record, _, marks = pipeline.at_most_twice(
         lambda alone: pipeline.grade_restored(record, rules, files, wall=False, alone=alone)

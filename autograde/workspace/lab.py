@@ -19,7 +19,10 @@ def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
     Tabs are kept with the working copy, so that those of other projects do not appear here.
     """
     root = ["--allow-root"] if is_root() else []
-    terminal = [f"--ServerApp.terminado_settings={{'shell_command': ['{shell()}']}}"]
+    # by default it is a login shell where JupyterLab's own output is no terminal; /etc/profile then
+    # sets another path, on which `autograde` is not found
+    shell = os.environ.get("SHELL") or shutil.which("sh") or "sh"
+    terminal = [f"--ServerApp.terminado_settings={{'shell_command': ['{shell}']}}"]
     return [
         f"--ServerApp.root_dir={project.work}",
         f"--LabApp.default_url=/lab/tree/{PAGE}",
@@ -30,15 +33,6 @@ def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
         *root,
         *options,
     ]
-
-
-def shell() -> str:
-    """Return the shell for terminals, which keeps the path on which `autograde` is found.
-
-    JupyterLab would make it a login shell where its own output is no terminal; /etc/profile then
-    sets another path.
-    """
-    return os.environ.get("SHELL") or shutil.which("sh") or "sh"
 
 
 def is_root() -> bool:

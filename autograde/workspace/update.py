@@ -13,9 +13,11 @@ from nbformat import NotebookNode
 
 from autograde.cards import write_notes
 from autograde.course import due_dates
+from autograde.course_package import CACHES
 from autograde.files import write_whole
 from autograde.grading.reading.parse import parse_file
 from autograde.progress import INDEX, write_page
+from autograde.sandbox.template import visible_files
 from autograde.versions import other_rubrics
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project, read_lesson, read_notebook
@@ -87,17 +89,16 @@ def write_index(project: Project) -> list[str]:
 
 def is_newer(project: Project, released: Path) -> bool:
     """Return whether a lesson has another version than the one that its working copy has."""
-    handed_out = project.handed_out(released.parent.name)
-    return any(_content(handed_out / path.name) != path.read_bytes() for path in _files(released))
+    handed_out, files = project.handed_out(released.parent.name), _files(released).items()
+    return any(_content(handed_out / name) != path.read_bytes() for name, path in files)
 
 
-def _files(released: Path) -> list[Path]:
-    """Return the files of a lesson, its notebook last."""
-    files = (path for path in released.parent.iterdir() if path.is_file())
-    return sorted(
-        (path for path in files if not path.name.startswith(".")),
-        key=lambda path: (path == released, path.name),
-    )
+def _files(released: Path) -> dict[str, Path]:
+    """Return the files of a lesson by their paths from its folder, its notebook last."""
+    files = visible_files(released.parent)
+    found = {name: path for path, name in files if CACHES.isdisjoint(path.parts)}
+    notebook = found.pop(released.name)
+    return {**found, released.name: notebook}
 
 
 def _content(path: Path) -> bytes | None:
@@ -134,14 +135,14 @@ def _update(project: Project, released: Path) -> Change | None:
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)
         said = ["new version"] if outdated else []
         content = _merged(project, released, students.nb) if outdated else place.read_bytes()
-    for path in _files(released):
+    for file, path in _files(released).items():
         new = content if path == released else path.read_bytes()
-        if copy := _replace(project, path, new):
-            said.append(f"your {path.name} as it was: {copy}")
+        if copy := _replace(project, name, file, new):
+            said.append(f"your {file} as it was: {copy}")
     if not said:
         return None
-    for path in _files(released):
-        write_whole(project.handed_out(name) / path.name, path.read_bytes())
+    for file, path in _files(released).items():
+        write_whole(project.handed_out(name) / file, path.read_bytes())
     return Change(name, "; ".join(said))
 
 
@@ -151,17 +152,15 @@ def _merged(project: Project, released: Path, students: NotebookNode) -> bytes:
     return f"{nbformat.writes(merged)}\n".encode("utf-8", "surrogatepass")
 
 
-def _replace(project: Project, released: Path, content: bytes) -> Path | None:
+def _replace(project: Project, lesson: str, file: str, content: bytes) -> Path | None:
     """Write a file of the working copy; return the path of a backup, if the student changed it."""
-    lesson = released.parent.name
-    place = project.work / lesson / released.name
-    before = project.handed_out(lesson) / released.name
+    place, before = project.work / lesson / file, project.handed_out(lesson) / file
     mine, copy = _content(place), None
     if mine == content:
         return None
     if mine is not None and not (before.is_file() and mine == given(before)):
-        name = f"{released.stem}-{datetime.now():%Y%m%d-%H%M%S-%f}{released.suffix}"
-        copy = project.work / BEFORE / lesson / name
+        name = f"{place.stem}-{datetime.now():%Y%m%d-%H%M%S-%f}{place.suffix}"
+        copy = (project.work / BEFORE / lesson / file).with_name(name)
         write_whole(copy, mine)
     write_whole(place, content)
     return copy

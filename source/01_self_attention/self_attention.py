@@ -76,7 +76,7 @@ explore_story(model, *reversed(sentences))
 # animal. Was that luck? The language has 24 such sentences: six names, four places. The next cell takes them all, and compares with a model that is not
 # trained and with the seven other heads.
 
-# %%
+# %% jupyter={"source_hidden": true}
 # demonstration: all 24 sentences
 names = {"Tom": "he", "Ben": "he", "Max": "he", "Anna": "she", "Mia": "she", "Lucy": "she"}
 every = [[begin(f"{name} is in the {place} . {who} sees a bat") for name, who in names.items()] for place in places]
@@ -117,11 +117,12 @@ for layer in range(2):
 #
 # *About 95 minutes. It builds on matrix products, standard deviation, and PyTorch's tensors, modules and gradients.*
 #
-# **How it works.** Run the cells in order. Some only draw a figure; their code is folded (click •••). In an exercise, replace
-# `raise NotImplementedError()`, run the cell, then the **rubric** cell below it: it calls your code on random inputs and answers line by line. Stuck? In a
-# cell of your own, `hint("attention_scores")` gives one hint at a time, `why("attention_scores")` says whether your answer is a known mistake, and
-# `case("attention_scores")` returns the first wrong call to play with. `progress()` shows how far you are. Most rubrics also check that float64 in gives
-# float64 out, that gradients pass, and that arguments are left alone. When you are done, choose *Restart Kernel and Run All*, save, and press *Validate*.
+# **How it works.** Run the cells in order. Some only draw or measure; their code is folded (click •••).
+#
+# - In an exercise, replace `raise NotImplementedError()`, run the cell, then the **rubric** cell below it: it calls your code on random inputs and answers
+#   line by line. Most rubrics also check that float64 in gives float64 out, that gradients pass, and that arguments are left alone.
+# - Stuck? Press *Why?*, *Hint* or *Case* below its answer, or run `why()`, `hint()` or `case()` in a cell of your own. `progress()` shows how far you are.
+# - At the end choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
 # ## 1 Which words match?
 #
@@ -296,7 +297,7 @@ def dot_product_std(d_k, n_samples):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("dot_product_std")  # the contract as a checklist; open this cell to read it
 def _(r):
-    r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
+    r.sample("is close to the true value, and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
     r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 50, times=200)
     r.sample("scatters as a measurement does when d_k is 1, too", "scatters_about_root", dot_product_std, 1, 100, times=250)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
@@ -582,10 +583,10 @@ for seed, words in favourites.items():
     print(f"seed {seed}:", ", ".join(words))
 
 # %% [markdown]
-# Each random layer has one opinion for all six words, and the two differ. Neither knows anything. (The course comes back to their tables. They are
-# folded: run the next cell, and click the three dots below it.)
+# Each random layer has one opinion for all six words, and the two differ. Neither knows anything. (The next cell prints their tables, to which the
+# course comes back. You can scroll past them.)
 
-# %% jupyter={"outputs_hidden": true} tags=["raises-exception"]
+# %% tags=["raises-exception"]
 # the tables of both layers
 print("scores, seed 789")
 table(scores_of[789], rows=tokens, columns=tokens)
@@ -698,7 +699,7 @@ def _(r):
 # %%
 my_guess = None  # two numbers from 0 to 1
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: your function in the trained model
 @torch.no_grad()
 def animal_with(words, donor, start=0):

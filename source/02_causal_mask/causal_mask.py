@@ -513,7 +513,7 @@ for name, found in ends.items():
 # matrices of the usual size no model does it, and with minus infinity none either. How large are the gaps in the trained model? The next cell finds, on
 # 100 stories, the hidden score that lies farthest above the visible ones.
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the largest gap in the trained model
 gaps = []
 
@@ -556,7 +556,7 @@ print(f"largest gap: {max(gaps):.0f}, where 104 would be needed")
 # copies of the model mask without renormalising, or not at all. Each is asked the questions in 100 stories twice: first it reads whole stories in one
 # pass, then word by word.
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with other weights, on 100 stories
 class Masked(MultiHeadAttention):
     """The model's attention, with weights made by a function (scores, d_k) -> weights."""

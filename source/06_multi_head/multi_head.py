@@ -811,7 +811,7 @@ def _(r):
 # %%
 my_guess = None  # a head, such as "1.1"
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: eight heads of your layers, each switched off by your function
 links = [(story, link) for story in many for link in story.notes.links
          if link.job == "she's: own place" and link.other is not None and story.words[link.own] != story.words[link.other]]
@@ -853,7 +853,7 @@ for name, share in off.items():
 # %%
 my_guess = None  # one of: "names", "pronouns", "two places", "question", "answering word"
 
-# %% seconds=10 tags=["raises-exception"]
+# %% seconds=10 jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: each head off at one kind of word
 def kinds_of(story, end, places):
     """The positions of each kind of word before the answering word at `end`, and that word's."""
@@ -879,7 +879,7 @@ wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kin
 beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
 print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
 def circuit(wrong, columns):
     figure, axes = plt.subplots(figsize=(9, 3.9), layout="constrained")
@@ -908,7 +908,7 @@ show(
 # %%
 my_guess = None  # a percentage
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: what the heads of layer 1 look at from a place; their outputs exchanged between the two places
 def exchanged(*heads):
     """What these heads pass on at the two places changes places."""

@@ -63,7 +63,7 @@ def plain_attention(q, k, v, causal=False):
     return scores.softmax(dim=-1) @ v
 
 
-# %% tags=["nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: the same context vectors twice, and the most memory that each way holds
 os.environ["KINETO_LOG_LEVEL"] = "9"  # PyTorch's profiler would note each start and stop
 
@@ -497,7 +497,7 @@ beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / bloc
 # %% [markdown]
 # That is on paper. Now measure memory and time, also with gradients, as in training.
 
-# %% seconds=15 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# %% seconds=15 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
 on_gpu = device.type == "cuda"
 ways = {"the matrix": plain_attention, "your tiles": lambda q, k, v: tiled_attention(q, k, v, 512), "PyTorch": scaled_dot_product_attention}
@@ -748,7 +748,7 @@ beside(my_guess, reach(3, 4))
 # %% [markdown]
 # Each layer adds `window - 1`. That is what *can* arrive. Now your tiles and your window in the trained model, on the questions in 100 stories.
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: asks the model with your tiles, with each block alone, and with eight windows
 def with_layer(attend):
     """The trained model with its weights, and attention by a function of q, k, v (b, h, n, 12)."""

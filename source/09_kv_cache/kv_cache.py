@@ -681,7 +681,7 @@ def decode_bound(weight_bytes, cache_bytes, bytes_per_second, batch=1):
 @rubric("decode_bound")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights, kept, speed = 1000 * r.integer(2000, 9000), 1000 * r.integer(100, 900), 1000.0 * r.integer(20_000, 90_000)
-    r.idea.each("one text, several: weights read once a step, a cache for each text", decode_bound, (8, 2, 40.0, 1), (8, 2, 48.0, 4), (weights, kept, speed, r.integer(2, 9)), (weights, kept, speed, r.integer(100, 900)))
+    r.idea.each("one text, several: weights read once a step, a cache for each text", decode_bound, (8, 2, 40.0, 1), (8, 3, 60.0, 4), (weights, kept, speed, r.integer(2, 9)), (weights, kept, speed, r.integer(100, 900)))
     r.each("a batch of one by default, and an empty cache", decode_bound, (weights, kept, speed), (weights, 0, speed, r.integer(2, 9)))
 
 # %% [markdown]

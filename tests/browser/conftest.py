@@ -191,7 +191,7 @@ def _wait_until_it_answers(
     raise AssertionError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))

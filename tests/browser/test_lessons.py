@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from classes import NO_WALL, gradebook_of, make_course
-from conftest import HERE, run
+from conftest import HERE, program, run
 from downloads import zip_collect
 from nightly import nightly
 from playwright.sync_api import Browser, expect
@@ -83,8 +83,8 @@ def test_what_is_submitted_is_graded(desk: Desk, student: Path, tmp_path: Path) 
     assert EXERCISE not in said.output
     packed = student / "work" / "hand_in" / f"{lesson.name}.zip"
     zip_collect(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
-    said = run(lesson.root, "grade", lesson.name, *NO_WALL)
-    assert said.exit_code == 0, said.output
+    done = program("autograde", "grade", lesson.name, *NO_WALL, cwd=lesson.root)
+    assert done.returncode == 0, done.stdout
     with gradebook_of(lesson.root) as gradebook:
         notebook = gradebook.find_submission_notebook(lesson.notebook, lesson.name, "123")
         points = {grade.name: grade.score for grade in notebook.grades}

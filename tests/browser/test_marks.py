@@ -5,12 +5,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one, gradebook_of, make_course, put_file
+from classes import grade, gradebook_of, make_course, put_file
 from nightly import nightly
 from playwright.sync_api import Browser, Page
 
 from autograde.course import grade_id
-from autograde.grading.submission import FAILED
 from browser.conftest import Lab, lab, watch
 
 pytestmark = nightly
@@ -55,7 +54,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, cell in enumerate(nb.cells):
         cell["id"] = f"c{number}"
     put_file(lesson, "mallory", nb)
-    assert grade_one(lesson, "mallory").outcome != FAILED
+    done = grade(root)
+    assert done.returncode == 0, done.stdout
     return root
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import file_of, grade_one, gradebook_of, make_course, put_file
+from classes import file_of, grade, gradebook_of, make_course, put_file
 from nbconvert import HTMLExporter
 from nightly import nightly
 from playwright.sync_api import Browser
 
 from autograde.course import grade_id, lessons
-from autograde.grading.submission import GRADED
 from browser.conftest import Lab, Watched, lab, watch
 
 pytestmark = nightly
@@ -79,8 +78,8 @@ def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def graded(handed_in: Path) -> Path:
     """The same course, graded; behind a wall where there is one."""
-    result = grade_one(lessons(handed_in)[LESSON], "mallory")
-    assert result.outcome == GRADED
+    done = grade(handed_in)
+    assert done.returncode == 0, done.stdout
     return handed_in
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from nbformat import NotebookNode
@@ -17,14 +16,6 @@ REASONS = ("it is from this lesson", "it has the most answers", "it has somethin
 LATER, BY_NAME = "the number in its name is the highest", "it has the name of the lesson's"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The name of the notebook to grade, and a sentence on the others, if there are others."""
-
-    name: str
-    said: str = ""
-
-
 def is_notebook(name: str, content: bytes) -> bool:
     """Return whether a file is a notebook: it says so itself, or its name does."""
     text = content.replace(b"\0", b"") if b"\0" in content[:4] else content  # UTF-16
@@ -36,8 +27,10 @@ def is_notebook(name: str, content: bytes) -> bool:
 
 def choose(
     files: Mapping[str, bytes], right: str, handed_out: Sequence[NotebookNode]
-) -> Choice | None:
-    """Choose among the notebooks of a submission; None if it cannot be told.
+) -> tuple[str, str] | None:
+    """Choose among the notebooks of a submission; return a name, and a sentence on the others.
+
+    The sentence is empty if there are no others. Return None if it cannot be told.
 
     A notebook made from this lesson comes before others, then the one with the most answers, then
     the one with the highest number, as in "mask-Copy2.ipynb" or "mask (1).ipynb".
@@ -48,10 +41,10 @@ def choose(
         handed_out: the notebook that students got, in each version.
     """
     if len(set(files.values())) == 1:
-        return Choice(right if right in files else min(files))
+        return (right if right in files else min(files)), ""
     facts = {name: _facts(content, handed_out) for name, content in files.items()}
     if not any(kin for kin, *_ in facts.values()):
-        return Choice(right, _said(right, files, BY_NAME)) if right in files else None
+        return (right, _said(right, files, BY_NAME)) if right in files else None
 
     def order(name: str) -> tuple[int, ...]:
         return *facts[name], _number(name, right), int(name == right), -name.count("/")
@@ -59,7 +52,7 @@ def choose(
     *_, second, best = sorted(sorted(files), key=order)
     pairs = zip(order(best), order(second), (*REASONS, LATER), strict=False)
     why = next((reason for one, other, reason in pairs if one != other), BY_NAME)
-    return Choice(best, _said(best, files, why))
+    return best, _said(best, files, why)
 
 
 def _facts(content: bytes, handed_out: Iterable[NotebookNode]) -> tuple[int, int, int]:

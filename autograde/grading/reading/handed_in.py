@@ -36,7 +36,7 @@ def read_submission(
     own = data_files(lesson, ignore)
     right = f"{lesson.notebook}.ipynb"
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
-    found = [] if linked else list(visible_files(folder, limits.folder_depth))
+    found = [] if linked else list(visible_files(folder))
     clear = [file for file in found if not _in_the_way(file[1], taken)]
     files, left_out = read_files(clear, limits)
     more = len(found) - len(files) - len(left_out)
@@ -48,11 +48,12 @@ def read_submission(
         problem = _no_notebook(list(notebooks), list(files), left_out, right)
         files[right] = problem.words.encode()
     else:
-        files[right] = notebooks[chosen.name]
-        if chosen.said:
-            remarks.append(chosen.said)
-        elif chosen.name != right:
-            remarks.append(f"The file was called {named([chosen.name])}; it was graded as {right}.")
+        name, said = chosen
+        files[right] = notebooks[name]
+        if said:
+            remarks.append(said)
+        elif name != right:
+            remarks.append(f"The file was called {named([name])}; it was graded as {right}.")
     if problem is None and left_out:
         remarks.append(f"Too large, so left out: {named(left_out)}.")
     if more:

@@ -144,12 +144,7 @@ def _is_written(original: NotebookNode) -> bool:
 def _join_copies(
     nb: NotebookNode, there: dict[str, list[NotebookNode]], owned: dict[str, NotebookNode]
 ) -> None:
-    """Join cells that have the name of the same written answer; the last one holds the text.
-
-    Args:
-        there: the cells of the notebook by name.
-        owned: the lesson's, by name.
-    """
+    """Join cells that have the name of the same written answer; the last one holds the text."""
     for name in filter(lambda each: _is_written(owned[each]), owned):
         copies = there.get(name, [])
         if len(copies) > 1:
@@ -168,11 +163,6 @@ def _join_beside(
 
     These are the cells from the lesson's cell before it to the lesson's next cell. Code stays where
     it is, because later answers may need it; where it is no program, its text is copied.
-
-    Args:
-        at: the lesson's cells in the notebook, by name.
-        owned: the same as they were handed out.
-        handed_out: the text of every cell that was handed out.
     """
 
     def is_students(cell: NotebookNode) -> bool:
@@ -203,14 +193,14 @@ def _join(
     A part that says nothing, or what was handed out, does not count. The first part stays as it is
     if no other one says anything.
     """
+    says = {id(cell): _text(cell) for cell in parts}
     texts: dict[int, str] = {}
     room = LIMITS.text_cell_chars
-    for cell in parts:
-        text = _text(cell)
+    for part, text in says.items():
         if text.strip() and text.strip() != original.source.strip() and len(text) <= room:
-            texts[id(cell)] = text
+            texts[part] = text
             room -= len(text)
-    left = [cell for cell in parts[1:] if len(_text(cell)) > room and id(cell) not in texts]
+    left = any(len(says[id(cell)]) > room and id(cell) not in texts for cell in parts[1:])
     if texts.keys() - {id(parts[0])}:
         found = dict.fromkeys(texts[id(cell)] for cell in in_order if id(cell) in texts)
         parts[0].source = "\n\n".join([*found, *([MORE] if left else [])])
@@ -225,7 +215,13 @@ def _text(cell: NotebookNode) -> str:
 
 
 def _is_program(source: str) -> bool:
-    """Return whether code does something; comments and strings alone are words."""
+    """Return whether code does something; comments and strings alone are words.
+
+    What is too long for an answer is not read: for `import a.a.a…` Python's memory grows
+    quadratically.
+    """
+    if len(source) > LIMITS.text_cell_chars:
+        return True
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -27,20 +27,15 @@ def finish_in_time(
     # nobody waits for a daemon, not even the end of the program
     threading.Thread(target=_work, args=(work, done), daemon=True).start()
     try:
-        while not done.done():
-            left = until() - time.monotonic()
-            if left <= 0:
-                stop()
-                break
+        while not done.done() and (left := until() - time.monotonic()) > 0:
             wait([done], min(left, LOOK_SECONDS))
-        wait([done], stop_seconds)
-    except BaseException:  # Ctrl-C, say
-        stop()
-        raise
-    if not done.done():
-        return False
-    done.result()
-    return True
+    finally:  # after Ctrl-C, too
+        if not done.done():
+            stop()
+    wait([done], stop_seconds)
+    if done.done():
+        done.result()
+    return done.done()
 
 
 def _work(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:

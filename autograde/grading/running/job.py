@@ -20,7 +20,7 @@ from autograde.course import Lesson, code_cells, grade_id
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.record import Record
-from autograde.grading.submission import TIMESTAMP, Problem
+from autograde.grading.submission import ADDRESS, Problem
 from autograde.rubric.names import UNREADABLE, Names, read_names
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.text import digest
@@ -139,7 +139,7 @@ def job_of(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
         for cell in code_cells(record.nb)
     )
-    names = (n for n in sorted(files) if not n.endswith(".ipynb") and n != TIMESTAMP)
+    names = (n for n in sorted(files) if not n.endswith(".ipynb") and n not in ADDRESS)
     job = Job(cells, tuple((name, files[name]) for name in names), wall, lesson.package)
     if secret:
         job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
@@ -151,10 +151,6 @@ def seed_of(secret: bytes, lesson: str, seen: str) -> int:
 
     Two submissions that could behave differently never share one: the second could bring the
     expected numbers that the feedback page of the first showed.
-
-    Args:
-        secret: the course's.
-        seen: the digest of the submission's job.
     """
     text = json.dumps([lesson, seen]).encode()
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
@@ -169,10 +165,6 @@ def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
     If an answer or a rubric uses a name that an own cell binds, every cell is needed, so that no
     score depends on this choice. A cell that the student added needs the cells that bind the names
     it uses, but not those that only change their values.
-
-    Args:
-        nb: a restored submission.
-        released: the notebook that students were given.
     """
     own: dict[str, Names] = {}
     wanted, graded, found = frozenset[str](), frozenset[str](), set[str]()

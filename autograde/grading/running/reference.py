@@ -7,15 +7,19 @@ import linecache
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import RLock
 from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.course_package import bring_in
+from autograde.data_files import readable_files
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key
@@ -36,7 +40,11 @@ RECORDED = (
     "a tensor, or a DataFrame, Series or Index"
 )
 
+Files = tuple[tuple[str, bytes], ...]
+
 _numbers = count()
+_current_folder = RLock()
+"""A process has one current folder, for all its threads."""
 
 
 class Measured(TypedDict):
@@ -57,20 +65,22 @@ class Program:
     """The names that a lesson's given cells and solutions define, and its rubrics.
 
     `names` is what its functions read, as in a kernel. `answered` is what it holds while a rubric
-    records another answer, which the lesson's own functions then call too.
+    records another answer, which the lesson's own functions then call too. `files` lie beside the
+    lesson, for all of them to read.
     """
 
     lesson: Lesson
     names: dict[str, Any]
     rubrics: dict[str, str]
     answered: dict[str, Any] | None = None
+    files: Files = ()
 
     def with_answer(self, code: str) -> "Program":
         """Return the same lesson with other code in place of a solution.
 
         A cell with a syntax error does not run, so the names that it would define are missing.
         """
-        with self._in_place():
+        with self._in_place(), at_hand(self.files):
             try:
                 run(code, self.names)
             except SyntaxError:
@@ -100,7 +110,8 @@ class Program:
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
         asked = session.recording(seed, double=double, package=self.lesson.package)
-        with asked as recordings, self._in_place(), warnings.catch_warnings():
+        place = at_hand(self.files)
+        with asked as recordings, self._in_place(), place, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
                 run(self.rubrics[exercise], {**self.names, "rubric": rubric})
@@ -113,16 +124,18 @@ class Program:
         return recordings[exercise]
 
 
-def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
+def load(lesson: Lesson, text: NotebookNode | None = None, files: Files | None = None) -> Program:
     """Run the lesson's locked cells and its solutions; the other cells only show things.
 
     Args:
         text: the lesson's text as a notebook; read from the course if it is left out.
+        files: what lies beside it, likewise.
 
     Raises:
         CourseError: one of them fails, or a rubric is not Python; the message says which and why.
     """
     bring_in(lesson.package)
+    files = readable_files(lesson) if files is None else files
     names: dict[str, Any] = {"__name__": lesson.name}
     rubrics = {}
     rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}
@@ -134,11 +147,27 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
                 compile(cell.source, name, "exec")
                 rubrics[rubric_cells[name]] = cell.source
             elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
-                run(cell.source, names)
+                with at_hand(files):
+                    run(cell.source, names)
                 keep(cell.source, names, rubric)
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
-    return Program(lesson, names, rubrics)
+    return Program(lesson, names, rubrics, files=files)
+
+
+@contextmanager
+def at_hand(files: Files) -> Iterator[None]:
+    """Run code where it finds these files, as a kernel does beside its notebook."""
+    if not files:
+        yield
+        return
+    with _current_folder, TemporaryDirectory() as folder:
+        for name, content in files:
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        with chdir(folder):
+            yield
 
 
 def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
@@ -148,12 +177,7 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
         CourseError: the reference fails, or a line was not measured.
     """
     expected = right_recording(reference, exercise, seed)
-    missing = [
-        line.name
-        for line in expected.lines
-        if line.name not in measured or "claim" not in measured[line.name]  # measured long ago
-    ]
-    if missing:
+    if missing := [line.name for line in expected.lines if line.name not in measured]:
         raise CourseError(
             f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
             f"Run: autograde check --measure {reference.lesson.name}"

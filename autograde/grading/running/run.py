@@ -24,12 +24,12 @@ from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
 from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
+from autograde.sandbox import template
 from autograde.sandbox.inside.messages import ARGUMENTS
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
     end_kernel,
     open_manager,
-    prepare_kernel,
     walled_manager,
 )
 
@@ -142,7 +142,7 @@ class _Running:
                 self.until = time.monotonic() + seconds
                 self.started = True
                 if self.wall:
-                    prepare_kernel(self.job.package, self.limits.kernel)  # for the next notebook
+                    template.prepare(self.limits.kernel, self.job.package)  # for the next notebook
                 await self._cells(client)
         except CourseError:
             raise

@@ -50,7 +50,7 @@ def _panel(
     room = f"{0.6 * max(map(len, choices)) + 1:.1f}em"
     sliders = {name: _slider(name, options, room) for name, options in choices.items()}
     picture = widgets.Image(value=png, format="png", width=screen_width(png))
-    picture.layout.max_width = "100%"
+    picture.layout.max_width, picture.layout.margin = "100%", "0"
     caption = widgets.HTML(_caption(description))
 
     def redraw(_: object) -> None:

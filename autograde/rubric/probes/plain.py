@@ -143,13 +143,15 @@ def refusal(call: Callable[..., Any], *args: Any) -> str:
         NotImplementedError: the exercise is untouched, and refuses nothing.
     """
     try:
-        call(*args)
+        result = call(*args)
     except NotImplementedError:
         raise
     except REFUSED:
         return REFUSAL
     except RAISED as error:
         return f"raises {family(error)}: {error}"
+    if isinstance(result, BaseException):
+        return "returns an error instead of raising it"
     return "returns a result"
 
 

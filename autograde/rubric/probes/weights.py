@@ -24,7 +24,7 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in weights.items():
         if name not in parameters:
-            raise ContractBroken(f"there is no parameter called {name}")
+            raise ContractBroken(f"there is no parameter called {name}{_instead(module, name)}")
         if parameters[name].shape != weight.shape:
             raise ContractBroken(
                 f"{name} has the shape {tuple(parameters[name].shape)}, "
@@ -41,3 +41,12 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
             if bias in parameters and bias not in weights:
                 module.get_parameter(bias).fill_(UNASKED)
     return module
+
+
+def _instead(module: nn.Module, name: str) -> str:
+    """Return what stands in a missing parameter's place, or "" where its name says enough."""
+    place, _, part = name.partition(".")
+    held = getattr(module, place, None)
+    if held is not None and not (part and isinstance(held, nn.Module)):
+        return f"; {place} is a {type(held).__name__}"
+    return "" if [*module.parameters()] else "; the layer has no parameters"

@@ -217,21 +217,23 @@ def _used() -> tuple[float, int, list[Path]]:
     memory, seconds = 0, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     others = [path for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
     for process in others:
-        try:
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended meanwhile
-        seconds += sum(map(int, fields[11:15])) / TICKS
-        memory += int(fields[21]) * PAGE + _page_tables(process)
+        if fields := _read(process / "stat").rpartition(")")[2].split():
+            seconds += sum(map(int, fields[11:15])) / TICKS
+            memory += int(fields[21]) * PAGE + _page_tables(process)
     return seconds, memory, others
+
+
+def _read(file: Path) -> str:
+    """Return what Linux says of a process; "" if it hides that, or has ended."""
+    try:
+        return file.read_text(errors="replace")  # a process may be called anything
+    except OSError:
+        return ""
 
 
 def _page_tables(process: Path) -> int:
     """Return what the tables take in which Linux keeps where a process's memory is."""
-    try:
-        _, found, rest = (process / "status").read_text().partition("VmPTE:")
-    except OSError:
-        return 0
+    _, found, rest = _read(process / "status").partition("\nVmPTE:")  # a name has no line break
     return int(rest.split()[0]) * 1024 if found else 0
 
 
@@ -247,11 +249,7 @@ def _number_of_maps(process: Path) -> int:
 def _share(process: Path) -> int:
     """Return the memory of a process; shared memory is divided among those that share it."""
     tables = _page_tables(process)
-    try:
-        lines = (process / "smaps_rollup").read_text().splitlines()
-    except OSError:  # it ended, or hides; then all that it maps counts
-        try:
-            return tables + int((process / "statm").read_text().split()[1]) * PAGE
-        except OSError:
-            return 0
-    return tables + sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    if lines := _read(process / "smaps_rollup").splitlines():
+        return tables + sum(int(line.split()[1]) * 1024 for line in lines if line[:4] == "Pss:")
+    all_mapped = _read(process / "statm").split()[1:2]
+    return tables + sum(map(int, all_mapped)) * PAGE

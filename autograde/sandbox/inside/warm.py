@@ -6,6 +6,8 @@ That is what the grader needs, and what the course's package imports: torch, for
 import base64
 import importlib
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import autograde.notebook
@@ -32,10 +34,8 @@ LATE = (
 def import_late() -> None:
     """Import what a kernel would in its first seconds."""
     for name in LATE:
-        try:
+        with suppress(ImportError):  # a later version may have dropped or moved it
             importlib.import_module(name)
-        except ImportError:  # a later version may have dropped or moved it: then it is just slower
-            continue
 
 
 def try_lesson(package: str) -> None:
@@ -45,8 +45,8 @@ def try_lesson(package: str) -> None:
     compute_on_one_thread()
     if loaded_torch():
         _try_torch()
-        _try_rubric_of_torch()
-    _try_rubric()
+        _try_rubric(_lines_of_torch, "softmax")
+    _try_rubric(_lines)
 
 
 def try_the_rest() -> None:
@@ -70,29 +70,23 @@ def _try_torch() -> None:
     repr(layer)
 
 
-def _try_rubric() -> None:
+def _try_rubric(lines: Callable[[Any], None], *forbidden: str) -> None:
     with session.recording(1) as recordings:
-
-        @rubric("warm")
-        def _(r: Any) -> None:
-            r.call("call", abs, -1.5)
-            r.refuses("refuses", float, ("x",))
-            r.unchanged("unchanged")
-
+        rubric("warm", forbids=forbidden)(lines)
     base64.b64encode(pack_recording(recordings["warm"]))
 
 
-def _try_rubric_of_torch() -> None:
+def _lines(r: Any) -> None:
+    r.call("call", abs, -1.5)
+    r.refuses("refuses", float, ("x",))
+    r.unchanged("unchanged")
+
+
+def _lines_of_torch(r: Any) -> None:
     import torch
 
-    with session.recording(1) as recordings:
-
-        @rubric("warm", forbids=["softmax"])
-        def _(r: Any) -> None:
-            r.call("call", torch.relu, r.normal(2, 2))
-            layer = r.layer(torch.nn.Linear, d_in=2, d_out=2)
-            layer.parameters("weight", "d_out d_in")
-            r.conventions(torch.relu, r.normal(2, 2))
-            r.forbids("forbids", os.path.join)
-
-    base64.b64encode(pack_recording(recordings["warm"]))
+    r.call("call", torch.relu, r.normal(2, 2))
+    layer = r.layer(torch.nn.Linear, d_in=2, d_out=2)
+    layer.parameters("weight", "d_out d_in")
+    r.conventions(torch.relu, r.normal(2, 2))
+    r.forbids("forbids", os.path.join)
