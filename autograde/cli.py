@@ -90,7 +90,7 @@ def new(lesson: str) -> None:
 
     root = the_course()
     folder = make(root, lesson).folder.relative_to(root)
-    print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
+    print(f"{folder}/ holds the lesson; {course.CURRICULUM} has its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print(f"How to add an exercise: {manual() / 'authoring.md'}")
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attention_course import rubric
 from autograde.rubric.checks import CHECKS, Reading, Unreadable
-from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.judge import NOT_WRITTEN, Verdict, judge
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
@@ -363,7 +363,7 @@ def test_refusals(body: str, said: str) -> None:
 def test_untouched_exercise_is_not_attempted() -> None:
     verdict = verdict_on(unwritten)
     assert not verdict.attempted
-    assert verdict.note.startswith("Not written yet.")
+    assert verdict.note == NOT_WRITTEN
     assert verdict.points == 0
 
 

@@ -47,6 +47,20 @@ def made(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     return lessons(root)[NAME]
 
 
+def test_a_lesson_is_entered_before_those_that_come_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for step in ("measure", "sync"):
+        monkeypatch.setattr(making, step, lambda lesson: None)
+    root = empty_course(tmp_path)
+    for name in ("02_two", "04_four", "03_three", "01_one"):
+        making.new(root, name)
+    assert [*lessons(root)] == ["01_one", "02_two", "03_three", "04_four"]
+    text = (root / CURRICULUM).read_text()
+    assert text.startswith(f"{NO_LESSONS}\n[[lesson]]")
+    assert "\n\n\n" not in text
+
+
 def test_it_is_checked_without_a_fault(made: Lesson) -> None:
     result = run(made.root, "check", NAME)
     assert result.exit_code == 0, result.output

@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from conftest import HERE
 
 from autograde.authoring.marks import without_solution
 from autograde.course import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load
+from autograde.rubric.checks import Reading, share_of
 from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
@@ -139,6 +142,12 @@ def test_a_class_is_judged_by_what_its_methods_return(
     stub = reference.with_answer(without_solution(answer)).record("Account", 1)
     outcomes = [case.outcome for line in stub.lines for case in line.cases]
     assert all(outcome.not_attempted for outcome in outcomes)
+
+
+def test_a_share_is_read_off_an_array_as_off_a_tensor() -> None:
+    hits = [[True, False], [False, False]]
+    of_both = [share_of("heads", each, 0.5) for each in (np.array(hits), torch.tensor(hits))]
+    assert of_both == [Reading("heads", 0.25, 0.5, 1.5)] * 2
 
 
 BOOTSTRAPS = {

@@ -64,7 +64,7 @@ def new(root: Path, name: str) -> Lesson:
         (folder / EXERCISE).write_text(filled(variants), encoding="utf-8")
         (folder / f"{notebook}.py").write_text(filled("lesson.py.j2"), encoding="utf-8")
         entry = filled("entry.toml.j2")
-        curriculum.write_text(before.rstrip("\n") + "\n" + entry, encoding="utf-8")
+        curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")
         lesson = lessons(root)[name]
         measure(lesson)
         sync(lesson)
@@ -74,6 +74,14 @@ def new(root: Path, name: str) -> Lesson:
             curriculum.write_text(before, encoding="utf-8")
         raise
     return lesson
+
+
+def _with_entry(curriculum: str, entry: str, name: str) -> str:
+    """Return the curriculum with a lesson's entry, before those of the lessons that come later."""
+    starts = re.finditer(r'^\[\[lesson\]\]\s+name = "(\w+)"', curriculum, re.MULTILINE)
+    later = next((start.start() for start in starts if start[1] > name), len(curriculum))
+    rest = curriculum[later:]
+    return curriculum[:later].rstrip("\n") + "\n" + entry + (rest and "\n" + rest)
 
 
 def _needed(root: Path) -> set[str]:

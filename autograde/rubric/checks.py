@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, prod, sqrt
 from typing import TYPE_CHECKING
 
 from autograde.values.base import Difference, Plain
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 
@@ -70,10 +71,11 @@ def claim(function: Check) -> Check:
     return check(function)
 
 
-def share_of(what: str, hits: Tensor, wanted: float) -> Reading:
+def share_of(what: str, hits: Tensor | np.ndarray, wanted: float) -> Reading:
     """Return the share of True among independent entries; its limit is six standard errors."""
-    limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
-    return Reading(what, float(hits.double().mean()), wanted, limit)
+    entries = prod(hits.shape)
+    limit = 6 * sqrt(wanted * (1 - wanted) / entries)
+    return Reading(what, float(hits.sum()) / entries, wanted, limit)
 
 
 def difference(readings: list[Reading]) -> Difference:

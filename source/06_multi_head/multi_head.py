@@ -120,7 +120,7 @@ recall()
 # ## 1 One row of weights
 #
 # A head gives each word one row of weights, and mixes **all** numbers of the values with that row. Suppose a word needs two vectors, a and b, of three
-# numbers each. The head passes on a mixture, and the best linear layer there is reads a and b back from it. An error of 0 means that it recovers both,
+# numbers each. The head passes on a mixture, and the best linear layer reads a and b back from it. An error of 0 means that it recovers both,
 # an error of 1 that it recovers nothing.
 #
 # **Predict, then run.** From half of a and half of b the error is 0.50. What is it from 0.7 of a and 0.3 of b? From a head whose values are twice as
@@ -632,7 +632,7 @@ with torch.no_grad():
         print(f"{b:>2} sentences of {n:>3}: wrapper {milliseconds(apart, x):6.2f} ms, cut from one matrix {milliseconds(cut, x):6.2f} ms")
 
 # %% [markdown]
-# For one short sentence, cutting is several times as fast: it has fewer steps to start. On large input the arithmetic outweighs that.
+# For one short sentence, cutting is several times as fast: fewer steps to start. On large input that hardly counts, and our wrapper was even ahead.
 #
 # ## 5 What goes wrong in practice
 #
