@@ -3,6 +3,7 @@
 import json
 import pickle
 import struct
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from safetensors.torch import save
 
 from autograde.rubric.recording import Recording
 from autograde.values import packing, tensors
-from autograde.values.base import BadData
+from autograde.values.base import BadData, Table
 from autograde.values.packing import from_plain, pack, unpack
 
 PLAIN = st.recursive(
@@ -139,6 +140,11 @@ def test_a_header_with_a_name_twice_is_refused() -> None:
     header = b'{"__metadata__":{"tree":"null"},' + b",".join([entry, entry]) + b"}"
     with pytest.raises(BadData, match="a name twice"):
         unpack(struct.pack("<Q", len(header)) + header)
+
+
+def test_a_table_comes_back_from_a_notebooks_file() -> None:
+    table = Table("text of 7 characters", (("'a cat'",),), wrong=((0, 0),), left=True, since={0: 3})
+    assert from_plain(Table, json.loads(json.dumps(asdict(table)))) == table
 
 
 def test_halves_of_characters_are_replaced() -> None:

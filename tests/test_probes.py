@@ -33,6 +33,17 @@ def sentences(lines: Callable[[Any, Any], None], reference: Any, answer: Any) ->
     return {line.name: line.failure.sentence for line in verdict.lines if line.failure}
 
 
+def test_a_result_that_holds_itself_is_named() -> None:
+    def into_itself(x: Tensor) -> Any:
+        rows: list[Any] = []
+        for _ in x:
+            rows.append(rows)
+        return rows
+
+    said = sentences(lambda r, answer: r.call("rows", answer, r.normal(9, 2)), list, into_itself)
+    assert "returned a list that holds itself, which cannot be recorded" in said["rows"]
+
+
 class Attention(nn.Module):
     """Causal attention, with a knob for each mistake."""
 

@@ -14,7 +14,7 @@ import torch
 from safetensors.numpy import save
 
 from autograde.values import base
-from autograde.values.base import BadData, Record, Unrecordable
+from autograde.values.base import BadData, Record, Unrecordable, unrecordable
 from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
 from autograde.values.packing import pack, unpack
 
@@ -89,6 +89,14 @@ def test_a_value_comes_back_equal_and_its_copy_is_its_own(name: str) -> None:
     assert type(copied(value)) is type(value)
     assert describe(plain)
     side_by_side(plain, plain, "")
+
+
+def test_what_holds_itself_is_named_and_no_copy_of_it_is_made() -> None:
+    rows: list[Any] = []
+    rows += [rows, {"rows": (rows,)}]
+    assert unrecordable(to_plain(rows)) == "a list that holds itself"
+    shared = [1]
+    assert to_plain([shared, [shared]]) == [[1], [[1]]]
 
 
 EQUAL: dict[str, tuple[Any, Any]] = {

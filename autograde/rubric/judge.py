@@ -1,7 +1,7 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
@@ -27,19 +27,27 @@ GUESSED = "counts only if a line that computes something is right too"
 
 
 @dataclass(frozen=True)
+class Input:
+    """An argument of a call, by its name in the call's text."""
+
+    name: str
+    table: Table
+
+
+@dataclass(frozen=True)
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments by name, as far as they are small. `simplest` says that the
-    line fails for the reason that its name gives: not where a smaller case of it is right, nor at
-    float64 or gradients, which are wrong wherever results are.
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that the line fails
+    for the reason that its name gives: not where a smaller case of it is right, nor at float64 or
+    gradients, which are wrong wherever results are.
     """
 
     sentence: str
     call: str = ""
     got: Table | None = None
     expected: Table | None = None
-    inputs: dict[str, Table] = field(default_factory=dict)
+    inputs: tuple[Input, ...] = ()
     simplest: bool = True
 
 
@@ -169,7 +177,8 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     *made, call = case.call.split("\n")
     named = _named_arguments(case)
     inputs = _inputs(named)
-    large = {name: value for name, value in named.items() if name not in inputs}
+    shown = {each.name for each in inputs}
+    large = {name: value for name, value in named.items() if name not in shown}
     if found.symptom:
         symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), "a ValueError")
         sentence = f"`{call}`{found.at} {symptom}."
@@ -196,8 +205,8 @@ def unjudged_case(case: Case, note: str) -> Failure:
     return Failure(_readable(sentence), call, None, in_full(case.outcome.value), inputs)
 
 
-def _inputs(named: dict[str, Plain]) -> dict[str, Table]:
-    return {name: table for name, value in named.items() if (table := in_full(value))}
+def _inputs(named: dict[str, Plain]) -> tuple[Input, ...]:
+    return tuple(Input(name, table) for name, v in named.items() if (table := in_full(v)))
 
 
 def _named_arguments(case: Case) -> dict[str, Plain]:

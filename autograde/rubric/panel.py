@@ -115,8 +115,8 @@ def _failure_text(failure: Failure) -> list[str]:
 
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
-    both = [("came back", failure.got), ("expected", failure.expected)]
-    named = [*failure.inputs.items(), *both]
+    inputs = [(each.name, each.table) for each in failure.inputs]
+    named = [*inputs, ("came back", failure.got), ("expected", failure.expected)]
     return [(name, table) for name, table in named if table and table.rows]
 
 

@@ -16,22 +16,23 @@ from autograde.values.base import (
     Difference,
     Plain,
     Unrecordable,
+    Within,
 )
 
 DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
 """The dtypes that are recorded; an object could be anything, and is not among them."""
 
 
-def record(value: Any, depth: int) -> Plain:
+def record(value: Any, within: Within) -> Plain:
     """Return an array, or what a scalar of NumPy holds, as plain data."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         plain = value.item()
         known = not isinstance(plain, np.generic)
-        return python.record(plain, depth) if known else Unrecordable(f"a {type(value).__name__}")
+        return python.record(plain, within) if known else Unrecordable(f"a {type(value).__name__}")
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = np.asarray(value)
     if type(value) not in (np.ndarray, np.memmap):
-        return python.record(value, depth)
+        return python.record(value, within)
     return _recorded(np.asarray(value))
 
 

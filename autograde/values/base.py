@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -22,6 +22,10 @@ FEW = 6
 
 Plain = Any
 """A number, text, bytes, None, a list, tuple, set or dict of such, a tensor, an array, a Record."""
+
+
+Within = tuple[int, ...]
+"""The containers that hold a value, each by its `id`, the outermost first."""
 
 
 class BadData(ValueError):
@@ -59,7 +63,7 @@ class Table:
     columns: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     left: bool = False
-    since: Mapping[int, int] = field(default_factory=dict)
+    since: dict[int, int] = field(default_factory=dict)
 
 
 Tables = tuple[Table | None, Table | None]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from autograde.values.base import Difference, Plain, Record, Table, Tables
+from autograde.values.base import Difference, Plain, Record, Table, Tables, Within
 
 LIBRARIES = {"numpy": "arrays", "torch": "tensors", "pandas": "frames"}
 """The module for the types of a library, and of classes that inherit from them."""
@@ -24,7 +24,7 @@ class Values(Protocol):
     Those of this module call them and say what they do; `record` is `to_plain`, `cast` `cast_like`.
     """
 
-    def record(self, value: Any, depth: int) -> Plain: ...
+    def record(self, value: Any, within: Within) -> Plain: ...
     def copied(self, value: Any) -> Any: ...
     def apart(self, got: Plain, expected: Plain) -> Difference: ...
     def describe(self, value: Plain) -> str: ...
@@ -51,9 +51,9 @@ def _module(name: str) -> Values:
     return cast(Values, import_module(f"autograde.values.{name}"))
 
 
-def to_plain(value: Any, depth: int = 0) -> Plain:
+def to_plain(value: Any, within: Within = ()) -> Plain:
     """Return a copy of a value as plain data; what cannot be recorded is an `Unrecordable`."""
-    return module_of(value).record(value, depth)
+    return module_of(value).record(value, within)
 
 
 def copied(value: Any) -> Any:

@@ -20,6 +20,7 @@ from autograde.values.base import (
     Plain,
     Record,
     Unrecordable,
+    Within,
     differs,
     differs_in,
     unrecordable,
@@ -31,7 +32,7 @@ TEXT = "text"
 """The name for both of pandas' dtypes of text, `object` and `str`."""
 
 
-def record(value: Any, depth: int) -> Plain:
+def record(value: Any, within: Within) -> Plain:
     """Return what a DataFrame, a Series, an Index or a time of pandas holds, as plain data."""
     pd = sys.modules["pandas"]
     match value:
@@ -46,10 +47,10 @@ def record(value: Any, depth: int) -> Plain:
         case pd.Timestamp() | pd.Timedelta():
             if getattr(value, "tzinfo", None) is not None:
                 return Unrecordable(f"a {type(value).__name__} with a time zone")
-            return arrays.record(value.to_numpy(), depth)
+            return arrays.record(value.to_numpy(), within)
     if value is pd.NA:
         return None
-    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, depth)
+    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, within)
 
 
 def _frame(frame: Any) -> Plain:
@@ -76,7 +77,7 @@ def _column(values: Any) -> Plain:
     if len(values) > MAX_ENTRIES:
         return Unrecordable(f"{len(values)} values")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
-        return arrays.record(values.to_numpy(copy=True), 0)
+        return arrays.record(values.to_numpy(copy=True), ())
     if (zone := getattr(values.dtype, "tz", None)) is not None:
         times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
         texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]

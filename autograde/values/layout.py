@@ -45,15 +45,14 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
         order = {name: place for place, (name, _) in enumerate(wanted)}
         mine.sort(key=lambda row: order.get(row[0], len(order)))
-    alike = any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED)
-    wrong = _wrong(mine, wanted, got) if alike else []
-    missing = len(mine) if alike and len(mine) < len(wanted) else 0
+    if not any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED):
+        return _table(got, mine, where), _table(expected, wanted, where)
+    wrong = _wrong(mine, wanted, got)
+    missing = len(mine) if len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
-    beside = _beside(mine, wanted, got) if alike else ()
-    beside_wanted = _beside(wanted, mine, expected) if alike else ()
     return (
-        _table(got, mine, start, where, wrong, beside),
-        _table(expected, wanted, start, where, [], beside_wanted),
+        _table(got, mine, where, start, wrong, _beside(mine, wanted, got)),
+        _table(expected, wanted, where, start, [], _beside(wanted, mine, expected)),
     )
 
 
@@ -62,7 +61,7 @@ def in_full(value: Plain) -> Table | None:
     if not isinstance(value, list | tuple | set | frozenset | dict):
         return None
     rows = _rows(value) or []
-    return _table(value, rows, 0, "", []) if 0 < len(rows) <= LARGEST else None
+    return _table(value, rows, "") if 0 < len(rows) <= LARGEST else None
 
 
 def _rows(value: Plain) -> list[Row] | None:
@@ -119,9 +118,9 @@ def _differ(item: Plain, other: Plain) -> bool:
 def _table(
     value: Plain,
     rows: list[Row],
-    start: int,
     where: str,
-    wrong: list[int],
+    start: int = 0,
+    wrong: Sequence[int] = (),
     beside: Sequence[Plain] = (),
 ) -> Table:
     shown = rows[start : start + LARGEST]

@@ -16,6 +16,7 @@ from autograde.values.base import (
     Plain,
     Record,
     Unrecordable,
+    Within,
     inside,
     shorten,
 )
@@ -27,9 +28,11 @@ KEYS = (bool, int, float, complex, str, bytes, type(None))
 NESTED = f"values nested more than {MAX_NESTING} deep"
 
 
-def record(value: Any, depth: int) -> Plain:
+def record(value: Any, within: Within) -> Plain:
     """Return a copy of a live value as plain data."""
-    if depth > MAX_NESTING:
+    if id(value) in within:
+        return Unrecordable(f"a {type(value).__name__} that holds itself")
+    if len(within) > MAX_NESTING:
         return Unrecordable(NESTED)
     match value:
         case None | bool():
@@ -46,30 +49,33 @@ def record(value: Any, depth: int) -> Plain:
         case bytes() | bytearray():
             return bytes(value)
         case list():
-            return [dispatch.to_plain(item, depth + 1) for item in value]
+            inner = (*within, id(value))
+            return [dispatch.to_plain(item, inner) for item in value]
         case tuple():
-            return _tuple(value, depth)
+            return _tuple(value, within)
         case set() | frozenset():
             return _set(value)
         case dict():
-            return _dict(value, depth)
+            return _dict(value, within)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name, None) for each in fields(value)}
-        return _record("dataclass", value, parts, depth)
+        return _record("dataclass", value, parts, within)
     if callable(value):
         return Record("function", getattr(value, "__name__", ""))
     return Unrecordable(f"a {type(value).__name__}")
 
 
-def _tuple(value: tuple[Any, ...], depth: int) -> Plain:
+def _tuple(value: tuple[Any, ...], within: Within) -> Plain:
     names = getattr(value, "_fields", None)
     if names is not None and len(names) == len(value):
-        return _record("named tuple", value, dict(zip(names, value, strict=True)), depth)
-    return tuple(dispatch.to_plain(item, depth + 1) for item in value)
+        return _record("named tuple", value, dict(zip(names, value, strict=True)), within)
+    inner = (*within, id(value))
+    return tuple(dispatch.to_plain(item, inner) for item in value)
 
 
-def _record(what: str, value: Any, parts: dict[str, Any], depth: int) -> Record:
-    recorded = {str(name): dispatch.to_plain(part, depth + 1) for name, part in parts.items()}
+def _record(what: str, value: Any, parts: dict[str, Any], within: Within) -> Record:
+    inner = (*within, id(value))
+    recorded = {str(name): dispatch.to_plain(part, inner) for name, part in parts.items()}
     return Record(what, type(value).__name__, recorded)
 
 
@@ -80,12 +86,13 @@ def _set(value: set[Any] | frozenset[Any]) -> Plain:
     return type(value)(keys) if type(value) in (set, frozenset) else set(keys)
 
 
-def _dict(value: dict[Any, Any], depth: int) -> Plain:
+def _dict(value: dict[Any, Any], within: Within) -> Plain:
     keys = [_key(key) for key in value]
     plain = sum(not isinstance(key, str) for key in keys)
     if plain > MAX_KEYS or any(isinstance(key, Unrecordable) for key in keys):
         return Unrecordable(_too_many("dict", len(value), "keys", keys))
-    items = (dispatch.to_plain(item, depth + 1) for item in value.values())
+    inner = (*within, id(value))
+    items = (dispatch.to_plain(item, inner) for item in value.values())
     return dict(zip(keys, items, strict=True))
 
 
@@ -100,7 +107,7 @@ def _key(value: Any) -> Plain:
         items = tuple(_key(item) for item in value)
         return next((item for item in items if isinstance(item, Unrecordable)), items)
     if isinstance(value, frozenset):
-        return record(value, 0)
+        return record(value, ())
     key = dispatch.to_plain(value)
     if isinstance(key, (*KEYS, Unrecordable)):
         return key

@@ -20,6 +20,7 @@ from autograde.values.base import (
     Table,
     Tables,
     Unrecordable,
+    Within,
 )
 
 MAX_DIMENSIONS = 64
@@ -35,14 +36,14 @@ CODES = {
 """The dtypes by the names that safetensors gives them."""
 
 
-def record(value: Any, depth: int) -> Plain:
+def record(value: Any, within: Within) -> Plain:
     """Return a tensor, or the state of a module, as plain data."""
     match value:
         case Tensor():
             return _recorded(value)
         case nn.Module():
             return _module(value)
-    return python.record(value, depth)
+    return python.record(value, within)
 
 
 def _module(module: nn.Module) -> Plain:

@@ -20,7 +20,7 @@ from autograde.rubric.probes.plain import (
     tensors_in,
 )
 from autograde.rubric.recording import Case, Line, Outcome
-from autograde.values.base import Plain, Record
+from autograde.values.base import Plain, Record, unrecordable
 from autograde.values.dispatch import apart, to_plain
 from autograde.values.loaded import is_tensor, loaded_torch
 
@@ -115,8 +115,10 @@ class Recorder(Draws):
             # both slow every call
             with self._functions_noted(), self._borrowed.noticed(args) if look else nullcontext():
                 result = run(*args)
-            _check_device(result, args)
-            return Outcome(value=to_plain(result))
+            value = to_plain(result)
+            if not unrecordable(value):
+                _check_device(result, args)
+            return Outcome(value=value)
         except RAISED as error:
             if type(error) is NameError and error.name == self.exercise:
                 raise  # a helper of the lesson calls an answer whose cell has not run, or failed
