@@ -11,6 +11,9 @@ from autograde.values.base import Plain, dtype_of
 
 MOST_TRIED = 200
 """The most inputs of a module that are compared with each other."""
+ROUNDED = 3
+"""A number with no more decimals than these was rounded; few are so by chance."""
+
 UNSAVED = "not saved"
 """What is recorded of a mask that is a buffer and not in state_dict()."""
 
@@ -135,14 +138,19 @@ def _relative_error_of_std(d_k: int, n_samples: int) -> float:
 
 @check
 def near_root(value: Plain, before: Plain) -> list[Reading]:
-    """Check measurements on many samples: near sqrt(d_k), and not the same number twice."""
+    """Check measurements on many samples: near sqrt(d_k), not rounded, not twice the same."""
     measured = _floats(value)
     d_k, n_samples = before
     limit = 6 * _relative_error_of_std(d_k, n_samples)
     readings = [Reading("the ratio to sqrt(d_k)", m / sqrt(d_k), 1.0, limit) for m in measured]
     same = len(set(measured)) < len(measured)
     symptom = "two measurements give the same number; measured numbers differ a little"
-    return [*readings, Reading("the repeats", same, 0, 0.1, symptom)]
+    rounded = any(m == round(m, ROUNDED) for m in measured)
+    return [
+        *readings,
+        Reading("the repeats", same, 0, 0.1, symptom),
+        Reading("the rounded ones", rounded, 0, 0.1, "a measurement is rounded"),
+    ]
 
 
 @check
