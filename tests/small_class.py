@@ -4,8 +4,7 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, NO_WALL, fill, gradebook_of, put_file, reference_answers, wrong_answer
-from conftest import run
+from classes import LESSON, fill, grade, gradebook_of, put_file, reference_answers, wrong_answer
 
 from autograde.course import Lesson
 
@@ -50,8 +49,8 @@ def make_small_class(root: Path) -> Lesson:
     put_file(lesson, "zoe", fill(lesson, {}))
     put_file(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
-    result = run(root, "grade", LESSON, "--workers", "1", *NO_WALL)
-    assert result.exit_code == 0, result.output
+    done = grade(root, "--workers", "1")
+    assert done.returncode == 0, done.stdout
     put_file(lesson, "kim", b"no notebook")
     with gradebook_of(root) as gradebook:
         gradebook.update_or_create_student(

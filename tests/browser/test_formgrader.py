@@ -19,7 +19,7 @@ from classes import (
     put_file,
     reference_answers,
 )
-from conftest import program, run
+from conftest import program
 from nightly import nightly
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
@@ -51,8 +51,8 @@ def nbgrader(*arguments: str, cwd: Path, **env: str) -> None:
 
 
 def autograde(root: Path, *arguments: str) -> None:
-    result = run(root, *arguments)
-    assert result.exit_code == 0, result.output
+    done = program("autograde", *arguments, cwd=root)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def files(folder: Path) -> dict[str, bytes]:
