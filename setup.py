@@ -21,7 +21,8 @@ class WithLessonsAndDocs(build_py):
             self.copy_file(str(file), str(lessons / file.parent.name))
         if Path("due.toml").is_file():
             self.copy_file("due.toml", str(lessons.parent))
-        self.copy_tree("docs", str(Path(self.build_lib, "autograde", "docs")))
+        if Path("docs").is_dir():  # a released folder has none
+            self.copy_tree("docs", str(Path(self.build_lib, "autograde", "docs")))
 
 
 setup(cmdclass={"build_py": WithLessonsAndDocs})
