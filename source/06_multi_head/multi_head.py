@@ -632,7 +632,7 @@ with torch.no_grad():
         print(f"{b:>2} sentences of {n:>3}: wrapper {milliseconds(apart, x):6.2f} ms, cut from one matrix {milliseconds(cut, x):6.2f} ms")
 
 # %% [markdown]
-# For one short sentence, cutting is several times as fast: fewer steps to start. On large input that hardly counts, and our wrapper was even ahead.
+# For one short sentence, cutting is several times as fast: fewer steps to start. On large input that hardly counts, and our wrapper was ahead.
 #
 # ## 5 What goes wrong in practice
 #
