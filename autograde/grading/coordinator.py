@@ -174,7 +174,8 @@ class Coordinator:
             if error.errno in state.FULL:
                 full = error.filename or self.root
                 raise Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
-            return Done(place, FAILED, f"{error.filename}: {error.strerror}")
+            said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            return Done(place, FAILED, said)
         except Exception as error:  # the grader's own fault, and no reason to leave the others
             log = self._log("".join(traceback.format_exception(error)))
             self.gradebook.db.rollback()
