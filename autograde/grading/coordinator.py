@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, Student
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
@@ -99,8 +99,7 @@ class Coordinator:
         self.wall, self.regrade = wall, regrade
         self._course = CourseDirectory(config=config)
         self._secret = course_secret(root)
-        names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
-        self._names = {row.id: book.full_name(*row) for row in names}
+        self._names = book.names_of_students(gradebook)
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False

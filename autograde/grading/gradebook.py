@@ -234,6 +234,12 @@ def full_name(student: str, first_name: str | None, last_name: str | None) -> st
     return f"{name} ({student})" if name else student
 
 
+def names_of_students(gradebook: Gradebook) -> dict[str, str]:
+    """Return the names of all students whom the gradebook knows, by their ids."""
+    rows = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
+    return {row.id: full_name(*row) for row in rows}
+
+
 def rows_of_class(gradebook: Gradebook, lesson: Lesson, table: Any, *columns: Any) -> Any:
     """Query columns of a lesson's grades or comments, after student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)

@@ -7,11 +7,16 @@ from functools import cached_property
 from itertools import takewhile
 from statistics import fmean
 
-from nbgrader.api import Gradebook, Student
+from nbgrader.api import Gradebook
 
 from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
-from autograde.grading.gradebook import as_recorded, full_name, marks_of_class, open_gradebook
+from autograde.grading.gradebook import (
+    as_recorded,
+    marks_of_class,
+    names_of_students,
+    open_gradebook,
+)
 from autograde.grading.record import read_note
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
@@ -173,8 +178,7 @@ def read_class(lesson: Lesson) -> ClassData:
     with open_gradebook(course_config(lesson.root)) as gradebook:
         lesson = as_recorded(gradebook, lesson)
         found = tuple(_submissions(lesson, gradebook))
-        names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
-        known = {row.id: full_name(*row) for row in names}
+        known = names_of_students(gradebook)
     graded = {submission.student for submission in found}
     folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
     handed_in = (well_formed(path.parent.name) for path in folders)  # a name may be no text
