@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.authoring.variants import read_variants
+from autograde.authoring.variants import Variants, read_variants
 from autograde.course import Exercise, Lesson, grade_id
 
 SEED = 7
@@ -34,23 +34,13 @@ def fill(lesson: Lesson, answers: dict[str, str]) -> NotebookNode:
     return nb
 
 
-def mixed(lesson: Lesson, rng: random.Random, wrong: int) -> NotebookNode:
-    """Right variants everywhere, but for `wrong` exercises that get a wrong one."""
-    names = [exercise.name for exercise in lesson.exercises]
-    failing = rng.sample(names, min(wrong, len(names)))
-    answers = reference_answers(lesson)
-    for exercise in lesson.exercises:
-        variants = read_variants(lesson, exercise)
-        kind = variants.wrong if exercise.name in failing else variants.right
-        answers[exercise.name] = rng.choice(kind).code
-    return fill(lesson, answers)
-
-
-def unfinished(lesson: Lesson, done: int) -> NotebookNode:
-    """The first exercises right, the rest untouched."""
-    names = [exercise.name for exercise in lesson.exercises[:done]]
-    answers = reference_answers(lesson)
-    return fill(lesson, {name: answers[name] for name in names})
+def mixed(variants: dict[str, Variants], rng: random.Random, wrong: int) -> dict[str, str]:
+    """Answers that are right variants, but for `wrong` exercises that get a wrong one."""
+    failing = rng.sample(list(variants), min(wrong, len(variants)))
+    return {
+        name: rng.choice(each.wrong if name in failing else each.right).code
+        for name, each in variants.items()
+    }
 
 
 def _position(nb: NotebookNode, name: str) -> int:
@@ -117,14 +107,17 @@ SMALL = {"perfect_1", "partly_1", "partly_3", "unfinished_half", "deleted_rubric
 def make_class(lesson: Lesson, folder: Path, *, small: bool = False) -> list[str]:
     """Write submitted/STUDENT/LESSON below `folder`; returns the ids of the lesson's students."""
     rng = random.Random(SEED)  # noqa: S311 (a sample class, no secret)
-    right = reference_answers(lesson)
+    right, names = reference_answers(lesson), [exercise.name for exercise in lesson.exercises]
+    variants = {each.name: read_variants(lesson, each) for each in lesson.exercises}
+    wrong = {"perfect_1": 0, "perfect_2": 0, **{f"partly_{n}": n for n in range(1, 5)}}
+    done = {"untouched": 0, "half": len(names) // 2, "nearly": len(names) - 1}
     notebooks = {
         "perfect_reference": fill(lesson, right),
-        **{f"perfect_{n}": mixed(lesson, rng, wrong=0) for n in (1, 2)},
-        **{f"partly_{n}": mixed(lesson, rng, wrong=n) for n in range(1, 5)},
-        "unfinished_untouched": unfinished(lesson, 0),
-        "unfinished_half": unfinished(lesson, len(lesson.exercises) // 2),
-        "unfinished_nearly": unfinished(lesson, len(lesson.exercises) - 1),
+        **{name: fill(lesson, right | mixed(variants, rng, n)) for name, n in wrong.items()},
+        **{
+            f"unfinished_{name}": fill(lesson, {each: right[each] for each in names[:n]})
+            for name, n in done.items()
+        },
     }
     for name, change in CHANGES.items():
         notebooks[name] = fill(lesson, right)
@@ -132,6 +125,7 @@ def make_class(lesson: Lesson, folder: Path, *, small: bool = False) -> list[str
     files = {
         student: (f"{lesson.notebook}.ipynb", nbformat.writes(nb).encode())
         for student, nb in notebooks.items()
+        if not small or student in SMALL
     }
     for student, content in FILES.items():
         files[student] = (f"{lesson.notebook}.ipynb", content)
