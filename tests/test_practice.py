@@ -185,6 +185,7 @@ def ordinary_last(answer: Callable[..., Any]) -> None:
     @rubric("it")
     def _(r: Any) -> None:
         r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
+        r.each("twice as precise", answer, (100 * r.normal(2, 3).double(),))
         r.conventions(answer, 100 * r.normal(2, 3))
 
 
@@ -214,7 +215,7 @@ def test_a_dtype_or_a_gradient_does_not_lead_where_numbers_are_wrong(
     practice.keys.cache_clear()
     with pytest.raises(practice.RubricFailed, match="any numbers"):
         ordinary_last(lambda x: right(x.clamp(-20, 20)))
-    with pytest.raises(practice.RubricFailed, match="float64 in"):
+    with pytest.raises(practice.RubricFailed, match="twice as precise"):
         ordinary_last(lambda x: right(x.float()))
     assert "WRONG  float64 in, float64 out" in shown[-1]
 

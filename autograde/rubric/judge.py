@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.recording import DOUBLE, REFUSAL, Case, Line, Outcome, Recording, Stop
-from autograde.values.base import Difference, Plain, Table
+from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
+from autograde.values.base import Difference, Plain, Table, float_types
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
 
@@ -108,7 +108,8 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     if _not_attempted(key, outcomes):
         return replace(failed(key, NOT_WRITTEN), attempted=False)
     found = [
-        _judge_line(*row) for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
+        _judge_line(*row, _floats(key))
+        for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
     banned = any(
         line.kind == "forbids" and failure is not None
@@ -161,12 +162,24 @@ def _worth(key: Key) -> list[float]:
     return [key.points * line.weight / whole for line in key.expected.lines]
 
 
-def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
-    """Return the first failing case, the smallest; None when the line is right."""
+def _floats(key: Key) -> set[str]:
+    """Return the types of floats in the first line that has any."""
+    each = (float_types(line.cases[0].before) for line in key.expected.lines if line.cases)
+    return next(filter(None, each), set())
+
+
+def _judge_line(
+    line: Line, outcomes: list[Outcome], tolerance: float, floats: set[str]
+) -> Failure | None:
+    """Return the first failing case, the smallest; None when the line is right.
+
+    A line on other floats than the first asks for their type, one on gradients for those; what is
+    wrong with the numbers shows best in the others.
+    """
     first = next(wrong_cases(line, outcomes, tolerance), None)
     if first is None:
         return None
-    of_numbers = line.kind != "gradient" and not line.name.startswith(DOUBLE)
+    of_numbers = line.kind != "gradient" and float_types(first[0].before) <= floats
     return _failure(*first, simplest=of_numbers and first[0] is line.cases[0])
 
 

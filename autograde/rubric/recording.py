@@ -10,9 +10,6 @@ MIME = "application/vnd.autograde.recording+json"
 PRACTICE_MIME = "application/vnd.autograde.practice+json"
 """The MIME type under which the grader adds a rubric's practice recording to a notebook."""
 
-DOUBLE = "float64 in, float64 out"
-"""The beginning of the name of a line on float64."""
-
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
 REFUSAL = "refused"

@@ -12,7 +12,7 @@ from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.plain import ContractBroken, refusal, turned
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
-from autograde.rubric.recording import DOUBLE, REFUSAL
+from autograde.rubric.recording import REFUSAL
 
 
 class LayerProbe(Probe):
@@ -21,7 +21,7 @@ class LayerProbe(Probe):
     Weights are drawn anew for each line and loaded by parameter name. Buffers are left alone.
     """
 
-    float64_line = f"{DOUBLE}, after .double()"
+    float64_line = "float64 in, float64 out, after .double()"
     reused = True
     """One layer gets each input's weights in turn, so that one that keeps old weights is found."""
 

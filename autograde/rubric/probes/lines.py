@@ -24,7 +24,7 @@ from autograde.rubric.probes.plain import (
     turned,
 )
 from autograde.rubric.probes.recorder import Recorder
-from autograde.rubric.recording import DOUBLE, Recording, Stop
+from autograde.rubric.recording import Recording, Stop
 from autograde.values.loaded import is_module, is_tensor
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Rubric(Recorder):
         r.conventions(all_products, r.normal(3, 2), r.normal(4, 2))
         """
         double = map_floats(args, lambda x: turned(x.double()))
-        self.call(f"{DOUBLE}, for any layout in memory", answer, *double)
+        self.call("float64 in, float64 out, for any layout in memory", answer, *double)
         self.gradient("lets gradients through", answer, *args)
         self.unchanged("leaves its arguments as they were")
 
