@@ -47,10 +47,10 @@ def laptop(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the wheel; only its dependencies are borrowed from this one."""
     folder = tmp_path_factory.mktemp("laptop")
     venv.create(folder / "env", with_pip=False)
-    (packages,) = (folder / "env").glob("lib/*/site-packages")
-    packages.joinpath("borrowed.pth").write_text("\n".join(site.getsitepackages()))
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "env" / "bin" / "python")]
     subprocess.run([*pip, "install", "-qq", "--no-deps", "--no-index", str(wheel)], check=True)
+    (packages,) = (folder / "env").glob("lib/*/site-packages")
+    packages.joinpath("borrowed.pth").write_text("\n".join(site.getsitepackages()))
     (folder / "home").mkdir()
     return folder
 
