@@ -1,4 +1,4 @@
-"""Turns live values into plain data, and a call into the text that a person would type."""
+"""A probe's calls: the arguments that one is given, its text as a person types it, its errors."""
 
 from __future__ import annotations
 
