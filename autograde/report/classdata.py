@@ -226,7 +226,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
 
 def _file(place: Place) -> str:
     """Return a digest of the notebook that was handed in; "" where there is none."""
-    handed_in = read_submission(place, ignore=[])
+    handed_in = read_submission(place, ignore=["*"])  # without the lesson's data files
     if handed_in.problem:
         return ""
     return sha256(handed_in.files[f"{place.lesson.notebook}.ipynb"]).hexdigest()
