@@ -39,11 +39,15 @@ class Course:
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise by name; `needs` are earlier ones that its rubric or an answer may call."""
+    """An exercise by name; `needs` are earlier ones that its rubric or an answer may call.
+
+    `withdrawn` are lines of its rubric that count as right for everybody who tried it.
+    """
 
     name: str
     points: float
     needs: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
     @property
     def rubric_cell(self) -> str:
@@ -146,6 +150,15 @@ class Lesson:
             ),
         )
 
+    def as_today(self, today: "Lesson") -> "Lesson":
+        """Return this earlier version with what today's curriculum says of points and lines."""
+        version = self.with_points(today.graded_cells)
+        withdrawn = {each.name: each.withdrawn for each in today.exercises}
+        exercises = (
+            replace(each, withdrawn=withdrawn.get(each.name, ())) for each in version.exercises
+        )
+        return replace(version, exercises=tuple(exercises))
+
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)
 
@@ -206,6 +219,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
+    withdrawn = entry.get("withdrawn", {})
     numbers = {"minutes": entry["minutes"], **points, **written}
     wrong = [name for name, value in numbers.items() if not _is_positive(value)]
     odd = [
@@ -213,16 +227,25 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
         for name, earlier in needs.items()
         if not isinstance(earlier, list) or not {name, *earlier} <= points.keys()
     ]
-    if wrong or odd:
+    unclear = [
+        name
+        for name, lines in withdrawn.items()
+        if not isinstance(lines, list) or name not in points
+    ]
+    if wrong or odd or unclear:
         said = [f"{name} needs a number above 0, not {numbers[name]!r}" for name in wrong]
         said += [f"needs: {name} = {needs[name]!r} is no list of exercises here" for name in odd]
+        said += [
+            f"withdrawn: {name} = {withdrawn[name]!r} is no list of lines of an exercise here"
+            for name in unclear
+        ]
         raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(said)}")
     return Lesson(
         root=root,
         package=package,
         **{name: entry[name] for name in ("name", "notebook", "title", "about", "minutes")},
         exercises=tuple(
-            Exercise(name, float(value), tuple(needs.get(name, ())))
+            Exercise(name, float(value), tuple(needs.get(name, ())), tuple(withdrawn.get(name, ())))
             for name, value in points.items()
         ),
         written=tuple(Written(name, float(value)) for name, value in written.items()),

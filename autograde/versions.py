@@ -57,10 +57,11 @@ class Version:
 def versions(lesson: Lesson) -> tuple[Version, ...]:
     """Return the version that is built now, then the earlier ones that are kept.
 
-    Points are the curriculum's in each of them.
+    Points and withdrawn lines are the curriculum's in each of them.
 
     Raises:
-        CourseError: the lesson is not built here, or its rubric was changed since.
+        CourseError: the lesson is not built here, its rubric was changed since, or no version has
+            a line that is withdrawn.
     """
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
@@ -71,9 +72,22 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     found = [_read(lesson, home, files)]
     for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
         if path.parent.parent != home:
-            earlier = lessons(path.parent.parent)[lesson.name].with_points(lesson.graded_cells)
+            earlier = lessons(path.parent.parent)[lesson.name].as_today(lesson)
             found.append(_read(earlier, earlier.root, files, kept=True))
+    _require_lines(lesson, found)
     return tuple(found)
+
+
+def _require_lines(lesson: Lesson, found: list[Version]) -> None:
+    """Raises CourseError when no version has a line that is withdrawn."""
+    measured = [json.loads(version.tolerances or b"{}") for version in found]
+    for exercise in lesson.exercises:
+        known = {line for each in measured for line in each.get(exercise.name, ())}
+        if unknown := [line for line in exercise.withdrawn if line not in known]:
+            raise CourseError(
+                f"{lesson.root / CURRICULUM}: withdrawn: {exercise.name} has no line "
+                f"“{unknown[0]}”; there are: {', '.join(sorted(known))}"
+            )
 
 
 def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> None:

@@ -11,6 +11,8 @@ CELL = '"locked": {locked}, "schema_version": 3, "solution": {solution}, "task":
 SETUP = """\
 from collections import Counter, OrderedDict, namedtuple
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -99,6 +101,32 @@ TASKS = {
             "def above(x, limit):\n    return 4",
             "def above(x, limit):\n    return sum(v < limit for v in x)",
             "def above(x, limit):\n    return float(sum(v > limit for v in x))",
+        ),
+    ),
+    "due": Task(
+        "def due(start, weeks):\n    return [start + timedelta(weeks=n + 1) for n in range(weeks)]",
+        'r.each("every week", due, (date(2026, 2, 20), 2), '
+        "(date.fromordinal(r.integer(700_000, 740_000)), 5))",
+        (
+            "def due(start, weeks):\n"
+            "    return [date.fromordinal(start.toordinal() + 7 * n) for n in range(1, weeks + 1)]",
+        ),
+        (
+            "def due(start, weeks):\n    return [start + timedelta(weeks=n) for n in range(weeks)]",
+            "def due(start, weeks):\n"
+            "    return [str(start + timedelta(weeks=n + 1)) for n in range(weeks)]",
+        ),
+    ),
+    "interest": Task(
+        "def interest(balance, rate):\n    return Decimal(balance) * Decimal(rate) / 12",
+        'r.each("of a month", interest, ("100", "0.1"), (f"{r.integer(100, 999)}.10", "0.035"))',
+        (
+            "def interest(balance, rate):\n    return Decimal(balance) * (Decimal(rate) / 12)",
+            "def interest(balance, rate):\n    return Decimal(balance) / 12 * Decimal(rate)",
+        ),
+        (
+            "def interest(balance, rate):\n    return float(balance) * float(rate) / 12",
+            "def interest(balance, rate):\n    return Decimal(float(balance) * float(rate)) / 12",
         ),
     ),
     "remainders": Task(

@@ -31,7 +31,7 @@ from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.names import names_of
-from autograde.rubric.probes.plain import tensors_in
+from autograde.rubric.probes.calls import tensors_in
 from autograde.rubric.recording import (
     Line,
     Recording,

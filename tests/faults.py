@@ -433,7 +433,7 @@ FAULTS = [
         "tests/test_judging.py -k costs_nothing",
     ),
     Fault(
-        "a right answer fails on a GPU", "autograde/rubric/probes/plain.py",
+        "a right answer fails on a GPU", "autograde/rubric/probes/calls.py",
         "map_tensors(value, lambda t: t.clone())", "map_tensors(value, lambda t: t.cpu())",
         "tests/test_on_a_gpu.py -k kv_cache",
     ),

@@ -205,6 +205,11 @@ SLIPS = {
         'center_rows = 2\n[lesson.needs]\ncenter_rows = "center_rows"',
         "needs: center_rows = 'center_rows' is no list of exercises here",
     ),
+    "a withdrawn line that is no list": Slip(
+        "../curriculum.toml", "center_rows = 2",
+        'center_rows = 2\n[lesson.withdrawn]\ncenter_rows = "one row"',
+        "withdrawn: center_rows = 'one row' is no list of lines of an exercise here",
+    ),
     "a lesson without minutes": Slip(
         "../curriculum.toml", "minutes = 60\n", "", "a lesson lacks 'minutes'"
     ),

@@ -124,7 +124,7 @@ CHANGES = {
         score=6.5,
     ),
     "a probe is written in another way": Change(
-        "rubric/probes/plain.py",
+        "rubric/probes/calls.py",
         '"""',
         '"""\n',
         "What the grader records has changed since the last run: "

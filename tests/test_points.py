@@ -15,7 +15,7 @@ from nbgrader.converters import Autograde, GenerateAssignment
 from nightly import nightly
 
 from autograde.authoring import build as building
-from autograde.authoring.sources import changes, source_notebook, with_points
+from autograde.authoring.sources import changes, source_notebook, text_with_points
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook
@@ -220,14 +220,14 @@ def test_the_curriculums_points_are_written_and_nothing_else(
     new_lesson: Lesson, right: str, wrong: str
 ) -> None:
     text = new_lesson.text.read_text()
-    assert with_points(new_lesson, text) == text
+    assert text_with_points(new_lesson, text) == text
     assert right in text
-    assert with_points(new_lesson, text.replace(right, wrong)) == text
+    assert text_with_points(new_lesson, text.replace(right, wrong)) == text
 
 
 def test_a_heading_gets_the_points_in_a_cell_between_quotes_too(new_lesson: Lesson) -> None:
     cell = '# %% [markdown]\n"""\n### Exercise: `center_rows` ({})\n"""\n'
-    assert with_points(new_lesson, cell.format("1 point")) == cell.format("2 points")
+    assert text_with_points(new_lesson, cell.format("1 point")) == cell.format("2 points")
 
 
 @nightly

@@ -1,6 +1,7 @@
 """Each probe records what its sentence says: right answers pass, the mistake it is for does not."""
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from math import sqrt
 from typing import Any
 
@@ -31,6 +32,17 @@ def sentences(lines: Callable[[Any, Any], None], reference: Any, answer: Any) ->
 
     verdict = judge(record(cell, answer), make_key(cell, reference), trusted=True)
     return {line.name: line.failure.sentence for line in verdict.lines if line.failure}
+
+
+def test_a_day_is_typed_into_the_call_that_fails() -> None:
+    def lines(r: Any, next_day: Callable[[date], date]) -> None:
+        r.call("the next day", next_day, date(2026, 2, 28))
+
+    said = sentences(lines, lambda day: day + timedelta(days=1), lambda day: day.replace(day=1))
+    assert said["the next day"] == (
+        "`<lambda>(datetime.date(2026, 2, 28))` is datetime.date(2026, 2, 1), "
+        "expected datetime.date(2026, 3, 1)."
+    )
 
 
 def test_a_result_that_holds_itself_is_named() -> None:

@@ -296,11 +296,31 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
             ("fell", "50% of the points, 75% in earlier lessons"),
             ("idle", "tried 1 of 2 exercises"),
         ],
+        "handed in the same file as others": [],
     }
     assert "gone" in outline_of(render(data)).text
     anonymous = outline_of(render(without_names(data), anonymous=True))
     assert "1 submitted nothing" in anonymous.text
     assert anonymous.faults() == []
+
+
+def test_who_handed_in_the_same_file_is_said(own_class: Lesson) -> None:
+    """Not of files in which nothing was tried: they are all alike."""
+    ada, bob = file_of(own_class, "ada"), file_of(own_class, "bob")
+    bob.write_bytes(ada.read_bytes())
+    data = read_class(own_class)
+    title = "handed in the same file as others"
+    assert talk_to(data)[title] == [
+        ("ada", f"as {data.name_of('bob')}"),
+        ("bob", f"as {data.name_of('ada')}"),
+    ]
+    page = outline_of(render(data))
+    assert "It may be the work of a group" in page.text
+    assert page.faults() == []
+    anonymous = without_names(data)
+    assert talk_to(anonymous)[title][0] == ("student 1", "as student 2")
+    ada.write_bytes(file_of(own_class, "zoe").read_bytes())
+    assert talk_to(read_class(own_class))[title] == []
 
 
 def test_who_is_absent_is_read_from_the_gradebook(own_class: Lesson) -> None:

@@ -17,8 +17,8 @@ from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge
+from autograde.rubric.probes.calls import ContractBroken
 from autograde.rubric.probes.draws import Draws
-from autograde.rubric.probes.plain import ContractBroken
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
 from autograde.values.base import Unrecordable

@@ -4,6 +4,9 @@ import json
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from math import inf, nan
 from typing import Any
 
@@ -44,6 +47,13 @@ VALUES: dict[str, Callable[[], Any]] = {
     "defaultdict": lambda: defaultdict(list, {"a": [1]}),
     "named tuple": lambda: Point(1.0, [2]),
     "dataclass": lambda: Fit(0.5, ["steep"]),
+    "date": lambda: date(2026, 2, 28),
+    "datetime": lambda: datetime(2026, 2, 28, 9, 30, 0, 5),
+    "datetime of UTC": lambda: datetime(2026, 2, 28, 9, 30, tzinfo=UTC),
+    "timedelta": lambda: -timedelta(days=1, microseconds=3),
+    "Decimal": lambda: [Decimal("1.50"), Decimal("nan"), Decimal("-inf"), Decimal("1e99999")],
+    "Fraction": lambda: Fraction(-2, 3),
+    "exact keys": lambda: {date(2026, 2, 28): {Fraction(1, 3), Decimal("0.1")}, timedelta(1): 2},
     "array": lambda: np.arange(6, dtype=np.float32).reshape(2, 3).T,
     "one number": lambda: np.array(2.5),
     "no numbers": lambda: np.zeros((0, 3)),
@@ -111,6 +121,14 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "a scalar for an int": (np.int32(2), 2),
     "a scalar for a bool": (np.bool_(True), True),
     "a whole number for a float": ({"rate": 0}, {"rate": 0.0}),
+    "the same amount": (Decimal("1.5"), Decimal("1.50")),
+    "the 28th digit": (Decimal(2) / 3 * 100, Decimal(200) / 3),
+    "a whole number for a Fraction": (2, Fraction(2)),
+    "nan of Decimal": (Decimal("nan"), Decimal("nan")),
+    "one moment": (
+        datetime(2026, 2, 28, 9, tzinfo=timezone(timedelta(hours=1))),
+        datetime(2026, 2, 28, 8, tzinfo=UTC),
+    ),
     "keys of NumPy": ({np.int64(1): 2}, {1: 2}),
     "text of another width": (np.array(["a"], dtype="U9"), np.array(["a"])),
     "days in seconds": (np.array("2020-01-01", "M8[D]"), np.array("2020-01-01", "M8[s]")),
@@ -159,6 +177,23 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
     "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
     "a student's own": (Mine(), 1.5, " returned a Mine, which cannot be recorded; return a float"),
+    "another day": (
+        date(2026, 3, 1), date(2026, 2, 28),
+        " is datetime.date(2026, 3, 1), expected datetime.date(2026, 2, 28)",
+    ),
+    "a day without its hour": (date(2026, 3, 1), datetime(2026, 3, 1), " is datetime.date(2026, 3"),
+    "a moment of no time zone": (
+        datetime(2026, 3, 1), datetime(2026, 3, 1, tzinfo=UTC), " is datetime.datetime(2026, 3, 1, "
+    ),
+    "a float for a Decimal": (0.3, Decimal("0.3"), " is a float, expected Decimal('0.3')"),
+    "a Decimal of a float": (Decimal.from_float(0.1), Decimal("0.1"), " is Decimal('0.1000000"),
+    "a Decimal without end": (Decimal("inf"), Decimal(1), " is Decimal('Infinity'), expected Dec"),
+    "a finite Decimal": (Decimal(1), Decimal("inf"), " is Decimal('1'), expected Decimal('Inf"),
+    "a Decimal of the largest exponent": (
+        Decimal("1e999999999999999999"), Decimal(1), " is Decimal('1E+999999999999999999'), exp"
+    ),
+    "a float for a Fraction": (0.5, Fraction(1, 2), " is a float, expected Fraction(1, 2)"),
+    "half a Fraction": ([Fraction(1, 2)], [Fraction(1)], "[0] is Fraction(1, 2), expected Fracti"),
     "large whole numbers": (np.array([2**60 + 1]), np.array([2**60]), "[0] is 1152921504606846977"),
     "dtype": (np.ones(2, np.float32), np.ones(2), " has the dtype float32, expected float64"),
     "array for a list": (np.ones(2), [1.0, 1.0], " is a NumPy array of shape (2,), expected a"),
@@ -285,6 +320,9 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 5001 keys"),
     "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 5001 items"),
     "an array too large": (lambda: np.zeros(base.MAX_ENTRIES + 1), "an array of shape (1000001,)"),
+    "a time of day": (lambda: datetime(2026, 3, 1).time(), "a time"),
+    "a Decimal that signals": (lambda: Decimal("snan"), "a Decimal"),
+    "a Fraction too long": (lambda: Fraction(1, 10**5000), "a Fraction of thousands of digits"),
     "a number too long": (lambda: 10**5000, "an int of thousands of digits"),
 }
 
@@ -348,6 +386,12 @@ BAD = {
     "a list in a tuple in a set": with_tree({"set": [{"tuple": [{"list": []}]}]}),
     "a set too large": with_tree({"set": [{"int": str(i)} for i in range(base.MAX_KEYS + 1)]}),
     "bytes that are none": with_tree({"bytes": "§"}),
+    "a day that is none": with_tree({"date": "2026-02-30"}),
+    "a span too long": with_tree({"timedelta": "9" * 99}),
+    "a Decimal that is none": with_tree({"Decimal": "one"}),
+    "a Fraction of nothing": with_tree({"Fraction": "1/0"}),
+    "a Fraction to compute": with_tree({"Fraction": "1e999999999"}),
+    "a key that signals": with_tree({"set": [{"Decimal": "snan"}]}),
     "a DataFrame of nothing": with_tree({"record": [*FRAME, []]}),
     "a DataFrame without columns": with_tree({"record": [*FRAME, [["index", INDEX]]]}),
     "an index of lists": with_tree(INDEX),

@@ -9,16 +9,18 @@ from pathlib import Path
 import classes
 import nbformat
 import pytest
-from classes import LESSON, grade_one
+from classes import LESSON, fill, grade_one, reference_answers
 from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
-from autograde.course import CourseError, Lesson, grade_id, lessons
+from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading.nbgrader_steps import Restore
-from autograde.grading.submission import FAILED, UNCHANGED
+from autograde.grading.state import read_ran
+from autograde.grading.submission import FAILED, GRADED, UNCHANGED, Place
 from autograde.report.class_report import render
 from autograde.report.classdata import read_class
+from autograde.rubric.judge import Verdict
 from autograde.versions import (
     Version,
     notebook,
@@ -60,10 +62,15 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
     return made
 
 
-def lines_of(lesson: Lesson, student: str) -> set[str]:
+def verdict_of(lesson: Lesson, student: str) -> Verdict:
+    """The verdict on a student's `apply_mask`."""
     data = read_class(lesson)
     found = next(each for each in data.submissions if each.student == student)
-    return {line.name for line in found.verdicts["apply_mask"].lines}
+    return found.verdicts["apply_mask"]
+
+
+def lines_of(lesson: Lesson, student: str) -> set[str]:
+    return {line.name for line in verdict_of(lesson, student).lines}
 
 
 def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
@@ -93,6 +100,48 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
     about = {"nbgrader": {"assignment": LESSON}, "problem": None, "remarks": []}
     with pytest.raises(CourseError, match=r"rubric of apply_mask .*with `autograde grade`"):
         Restore().preprocess(nb, about)
+
+
+LINE = "one mask for a batch, or for a batch of heads"
+NOT_FOR_HEADS = """\
+def apply_mask(weights, mask):
+    return weights if weights.dim() == 4 else weights.masked_fill(mask == 0, 0.0)
+"""
+
+
+def withdraw(lesson: Lesson, line: str) -> Lesson:
+    """Enter a line of `apply_mask` as withdrawn into the curriculum."""
+    curriculum = lesson.root / CURRICULUM
+    before, points, after = curriculum.read_text().partition("break_tril = 2\n")
+    added = f'\n[lesson.withdrawn]\napply_mask = ["{line}"]\n'
+    curriculum.write_text(before + points + added + after)
+    return lessons(lesson.root)[lesson.name]
+
+
+def test_a_withdrawn_line_counts_as_right_in_every_version(lesson: Lesson) -> None:
+    answers = reference_answers(lesson) | {"apply_mask": NOT_FOR_HEADS}
+    classes.put_file(lesson, "early", fill(lesson, answers))
+    classes.hand_in(lesson, "untouched")
+    students = ("early", "untouched")
+    for student in students:
+        grade_one(lesson, student)
+    assert [line.name for line in verdict_of(lesson, "early").lines if not line.passed] == [LINE]
+    lesson = withdraw(without_a_line(lesson), LINE)
+    ran = read_ran(Place("early", lesson))
+    assert [grade_one(lesson, student).outcome for student in students] == [GRADED, GRADED]
+    assert read_ran(Place("early", lesson)) == ran  # its times too: nothing ran again
+    assert verdict_of(lesson, "early").points == 1
+    assert verdict_of(lesson, "untouched").points == 0
+    pages = [classes.file_of(lesson, student, "feedback").read_text() for student in students]
+    assert ["has withdrawn a line of apply_mask" in page for page in pages] == [True, False]
+
+
+def test_a_withdrawn_line_that_no_version_has_is_named(lesson: Lesson) -> None:
+    classes.hand_in(lesson, "early")
+    done = grade_one(withdraw(lesson, "one mask"), "early")
+    assert done.outcome == FAILED
+    assert "withdrawn: apply_mask has no line “one mask”; there are: " in done.problem
+    assert LINE in done.problem
 
 
 def forgotten(lesson: Lesson) -> Lesson:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from attention_course.checks.of_attention import UNSAVED
 from attention_course.probes.operations import EMPTY, Devices
+from autograde.rubric.probes.calls import ContractBroken, raised
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe, first_of
-from autograde.rubric.probes.plain import ContractBroken, raised
 from autograde.rubric.probes.weights import Weights, load
 
 

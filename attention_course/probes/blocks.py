@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_course.probes.operations import Dispatched
-from autograde.rubric.probes.plain import Args, ContractBroken
+from autograde.rubric.probes.calls import Args, ContractBroken
 from autograde.rubric.probes.recorder import Recorder
 
 REDUCTIONS = {

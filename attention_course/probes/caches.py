@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_course.probes.attention_layers import AttentionProbe
-from autograde.rubric.probes.plain import Args, ContractBroken, snapshot
+from autograde.rubric.probes.calls import Args, ContractBroken, snapshot
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
 from autograde.rubric.recording import REFUSAL, REFUSED

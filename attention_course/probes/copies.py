@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograde.rubric.probes.calls import ContractBroken, parameter_names
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import ContractBroken, parameter_names
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograde.rubric.probes.plain import ContractBroken, as_typed, snapshot
+from autograde.rubric.probes.calls import ContractBroken, as_typed, snapshot
 from autograde.rubric.probes.recorder import Recorder
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograde.rubric.probes.calls import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.watching import Functions
 from autograde.rubric.probes.weights import Weights

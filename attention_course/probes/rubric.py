@@ -18,9 +18,9 @@ from attention_course.probes.tokens import TokenProbes
 from attention_course.probes.tried import first_with_same_numbers, inputs_of
 from autograde.rubric.kinds import TRIED
 from autograde.rubric.probes import lines
+from autograde.rubric.probes.calls import Args, as_typed, snapshot
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import Args, as_typed, snapshot
 
 
 class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric):

@@ -32,7 +32,7 @@ from autograde.authoring.sources import (
     identify,
     source_notebook,
     sync,
-    with_points,
+    text_with_points,
     write_points,
 )
 from autograde.authoring.variants import other_ways
@@ -96,7 +96,8 @@ def out_of_date(lesson: Lesson) -> list[str]:
         nowhere = f"sqlite:///{folder}/gradebook.db"
         made = _convert(lesson, Path(folder), without={KEEP}, db_url=nowhere)
         text = text_of(lesson)
-        other_points = [] if with_points(lesson, text) == text else [f"{lesson.text}: other points"]
+        changed = text_with_points(lesson, text) != text
+        other_points = [f"{lesson.text}: other points"] if changed else []
         return other_points + [
             change
             for new, old in zip(made, _committed(lesson), strict=True)

@@ -104,10 +104,10 @@ def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
     """Print what was found of a lesson, or of some of its exercises; return whether all is well."""
     results, faults = review(lesson, source_notebook(lesson), partial(check, named=named))
     if results:
-        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
+        heads = ["exercise", "points", "lines", "right", "wrong", "margin"]
         table = Table(*heads, title=lesson.name)
         for r in results:
-            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, r.least, len(r.faults)]
+            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, r.least]
             table.add_row(r.exercise, *map(str, numbers))
         Console().print(table)
     for result in results:

@@ -32,7 +32,7 @@ from autograde.grading.running.reference import (
 )
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.names import names_of
-from autograde.rubric.probes.plain import tensors_in
+from autograde.rubric.probes.calls import tensors_in
 from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.base import float_types

@@ -56,7 +56,7 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     Raises:
         CourseError: there is no text.
     """
-    return identify(parse_text(with_points(lesson, text_of(lesson))))
+    return identify(parse_text(text_with_points(lesson, text_of(lesson))))
 
 
 def sync(lesson: Lesson) -> None:
@@ -66,7 +66,7 @@ def sync(lesson: Lesson) -> None:
         CourseError: there is no text, or the notebook has newer changes that the text lacks;
             nothing is overwritten.
     """
-    path, text = lesson.source_notebook, with_points(lesson, text_of(lesson))
+    path, text = lesson.source_notebook, text_with_points(lesson, text_of(lesson))
     made_from, there = _read(path)
     if made_from == [digest(text), there]:
         return  # seen without parsing the text
@@ -101,7 +101,7 @@ def _written(nb: Any) -> str:
     return digest(json.dumps(cells, sort_keys=True))
 
 
-def with_points(lesson: Lesson, text: str) -> str:
+def text_with_points(lesson: Lesson, text: str) -> str:
     """Return a lesson's text with the curriculum's points in its cells' metadata and headings."""
 
     def head(found: re.Match[str]) -> str:
@@ -127,7 +127,7 @@ def in_words(points: float) -> str:
 def write_points(lesson: Lesson) -> None:
     """Write the curriculum's points into the lesson's text, where it says others."""
     text = text_of(lesson)
-    if (right := with_points(lesson, text)) != text:
+    if (right := text_with_points(lesson, text)) != text:
         write_whole(lesson.text, right.encode())
 
 

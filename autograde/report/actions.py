@@ -81,7 +81,22 @@ def talk_to(data: ClassData) -> dict[str, list[tuple[str, str]]]:
         "submitted nothing": [(student, "") for student in data.absent],
         "submitted a broken file": broken,
         "fell behind": [(each.student, reason) for each, reason in found if reason],
+        "handed in the same file as others": _same_files(data),
     }
+
+
+def _same_files(data: ClassData) -> list[tuple[str, str]]:
+    """Return who handed in a file in which something was tried, and others who did; by file."""
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for submission in data.judged:
+        if submission.file:
+            by_file[submission.file].append(submission.student)
+    return [
+        (student, "as " + ", ".join(data.name_of(each) for each in students if each != student))
+        for students in by_file.values()
+        if len(students) > 1
+        for student in students
+    ]
 
 
 def _behind(data: ClassData, submission: Submission) -> str:

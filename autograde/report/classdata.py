@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from itertools import takewhile
 from statistics import fmean
 
@@ -17,6 +18,7 @@ from autograde.grading.gradebook import (
     names_of_students,
     open_gradebook,
 )
+from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.record import read_note
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
@@ -51,6 +53,7 @@ class Submission:
     `before` is the share of the points in earlier lessons, None if there were none.
     `written` has the score of each written answer, or the state of one that has none.
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
+    `file` is a digest of the notebook that was handed in, "" where there is none.
     """
 
     student: str
@@ -67,6 +70,7 @@ class Submission:
     walled: bool = True
     earlier: bool = False
     seconds: float | None = None
+    file: str = ""
 
     @property
     def judged(self) -> bool:
@@ -216,7 +220,16 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
                 walled=record.walled is not False,
                 earlier=record.earlier,
                 seconds=entry.seconds if entry else None,
+                file=_file(place),
             )
+
+
+def _file(place: Place) -> str:
+    """Return a digest of the notebook that was handed in; "" where there is none."""
+    handed_in = read_submission(place, ignore=["*"])  # without the lesson's data files
+    if handed_in.problem:
+        return ""
+    return sha256(handed_in.files[f"{place.lesson.notebook}.ipynb"]).hexdigest()
 
 
 def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:

@@ -3,6 +3,7 @@
 dispatch      which module knows a value; to_plain, copied, apart, side_by_side
 python        numbers, text, containers, named tuples, dataclasses; differences compares them,
               layout shows them
+exact         dates, spans of time, Decimals and Fractions
 arrays        NumPy's arrays and scalars
 tensors       torch's tensors; modules, given to answers
 frames        pandas' DataFrames, Series and Indexes; frame_tables shows them

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
@@ -21,8 +24,11 @@ FEW = 6
 """Fewer entries of 0, or characters, than this say little."""
 
 Plain = Any
-"""A number, text, bytes, None, a list, tuple, set or dict of such, a tensor, an array, a Record."""
+"""A number, text, bytes, None, one of EXACT_TYPES, a list, tuple, set or dict of such, a tensor, an
+array, a Record."""
 
+EXACT_TYPES = (date, timedelta, Decimal, Fraction)
+"""The types of `exact`; a datetime is a date."""
 
 Within = tuple[int, ...]
 """The containers that hold a value, each by its `id`, the outermost first."""

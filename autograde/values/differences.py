@@ -25,7 +25,7 @@ from autograde.values.text import short
 MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
 
-EXACT = 2**53
+WHOLE_FLOATS = 2**53
 """Up to here each whole number is a float of its own."""
 
 
@@ -82,7 +82,7 @@ def _first_character(got: Plain, expected: Plain) -> str:
 
 
 def _floats(got: Plain, expected: complex, scale: float) -> Difference:
-    if type(got) is int and type(expected) is float and abs(got) <= EXACT:
+    if type(got) is int and type(expected) is float and abs(got) <= WHOLE_FLOATS:
         got = float(got)
     if type(got) is not type(expected):
         return other(got, expected)

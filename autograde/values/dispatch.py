@@ -1,4 +1,4 @@
-"""Which module knows a value: plain Python, NumPy's, torch's and pandas' have one each.
+"""Which module knows a value: plain Python, exact types, NumPy, torch and pandas have one each.
 
 A library is imported only when a value of its own, or a record of one, is met.
 """
@@ -12,7 +12,12 @@ from typing import Any, Protocol, cast
 
 from autograde.values.base import Difference, Plain, Record, Table, Tables, Within
 
-LIBRARIES = {"numpy": "arrays", "torch": "tensors", "pandas": "frames"}
+LIBRARIES = {
+    **dict.fromkeys(("datetime", "decimal", "fractions"), "exact"),
+    "numpy": "arrays",
+    "torch": "tensors",
+    "pandas": "frames",
+}
 """The module for the types of a library, and of classes that inherit from them."""
 RECORDS = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
 """The module for a record of this name; the others are plain Python's."""

@@ -16,7 +16,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError, deserialize
 
-from autograde.values.base import MAX_KEYS, BadData, Plain, Record, Unrecordable
+from autograde.values import exact
+from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Record, Unrecordable
 from autograde.values.dispatch import RECORDS
 from autograde.values.python import hashable
 from autograde.values.text import well_formed
@@ -26,7 +27,7 @@ MAX_HEADER = 2 * 1024 * 1024
 MAX_DEPTH = 32
 MALFORMED = (
     SafetensorError, struct.error, ImportError, ValueError, KeyError, TypeError, AttributeError,
-    OverflowError, RuntimeError,  # of torch, for a shape whose product is too large
+    ArithmeticError, RuntimeError,  # of torch, for a shape whose product is too large
 )  # fmt: skip
 
 Blob = tuple[str, list[int], bytes]
@@ -155,6 +156,9 @@ def _to_tree(value: Any, blobs: dict[str, Blob]) -> Any:
             return {"record": [value.what, value.name, parts]}
         case Unrecordable():
             return {"unrecordable": value.what}
+        case _ if isinstance(value, EXACT_TYPES):
+            name, text = exact.to_text(value)
+            return {name: text}
         case _ if is_dataclass(value):
             return _to_tree(vars(value), blobs)
     return _to_blob(value, blobs)
@@ -225,6 +229,8 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
             return record
         case "unrecordable":
             return Unrecordable(well_formed(content))
+        case _ if tag in exact.READ:
+            return exact.from_text(tag, content)
     raise BadData(f"unknown value {tag!r}")
 
 

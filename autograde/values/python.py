@@ -10,6 +10,7 @@ from typing import Any
 
 from autograde.values import differences, dispatch, layout
 from autograde.values.base import (
+    EXACT_TYPES,
     FEW,
     MAX_KEYS,
     MAX_NESTING,
@@ -24,7 +25,7 @@ from autograde.values.text import well_formed
 
 MAX_BITS = 14_000
 """The longest whole number that is recorded; Python reads no more digits than that."""
-KEYS = (bool, int, float, complex, str, bytes, type(None))
+KEYS = (bool, int, float, complex, str, bytes, type(None), *EXACT_TYPES)
 NESTED = f"values nested more than {MAX_NESTING} deep"
 
 

@@ -153,10 +153,13 @@ def test_panels_in_jupyterlab(panels: Lab, browser: Browser) -> None:
             assert found == [], theme
 
 
-@pytest.mark.parametrize("student", ["bob", "eve"])
-def test_feedback(small_class: Lesson, browser: Browser, student: str) -> None:
+@pytest.mark.parametrize(
+    ("student", "scheme"), [("bob", "light"), ("bob", "dark"), ("eve", "dark")]
+)
+def test_feedback(small_class: Lesson, browser: Browser, student: str, scheme: Any) -> None:
     page = small_class.root / "feedback" / student / small_class.name / "causal_mask.html"
     with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
         seen.page.goto(page.as_uri())
         assert faults(seen.page) == []
 

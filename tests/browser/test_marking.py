@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from classes import gradebook_of
@@ -171,8 +172,12 @@ def test_only_who_has_the_token_may_look_or_save(server: Lab, browser: Browser) 
         assert seen.page.request.put(address(server), data="{}").status == 403
 
 
-def test_nothing_on_it_is_hard_to_read_or_to_reach(server: Lab, browser: Browser) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_on_it_is_hard_to_read_or_to_reach(
+    server: Lab, browser: Browser, scheme: Any
+) -> None:
     with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
         open_page(seen.page, server)
         seen.page.get_by_label("Hide names").uncheck()
         assert faults(seen.page) == []

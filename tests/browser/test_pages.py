@@ -39,3 +39,29 @@ def test_feedback_shows_the_belief_behind_a_mistake(
         first = seen.page.locator(".exercise", has_text="causal_mask:").first
         expect(first).to_contain_text("usually comes from assuming that")
         camera.show(seen.page, "feedback", seen.page.locator("h1"), first)
+
+
+def test_feedback_is_dark_where_pages_are_and_light_on_paper(
+    small_class: Lesson, browser: Browser
+) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    turned = "img => getComputedStyle(img).filter"
+    with watch(browser) as seen:
+        seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
+        figure = seen.page.locator("img").first
+        seen.page.emulate_media(color_scheme="dark")
+        assert seen.page.evaluate(ground) == "rgb(27, 27, 27)"
+        assert figure.evaluate(turned) == "invert(1) hue-rotate(180deg)"
+        seen.page.emulate_media(color_scheme="dark", media="print")
+        assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
+        assert figure.evaluate(turned) == "none"
+
+
+def test_code_on_a_feedback_page_is_coloured(small_class: Lesson, browser: Browser) -> None:
+    with watch(browser) as seen:
+        seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
+        code = seen.page.locator(".highlight").filter(has_text="def ").first
+        colours = code.evaluate(
+            "code => [code, code.querySelector('.k')].map(each => getComputedStyle(each).color)"
+        )
+        assert colours[0] != colours[1]

@@ -36,8 +36,8 @@ from autograde.values.base import BadData, unrecordable
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
 RECORDED = (
-    "numbers, text, None, a list, tuple, set or dict, a named tuple or dataclass, a NumPy array, "
-    "a tensor, or a DataFrame, Series or Index"
+    "numbers, text, None, a date, datetime, timedelta, Decimal or Fraction, a list, tuple, set or "
+    "dict, a named tuple or dataclass, a NumPy array, a tensor, or a DataFrame, Series or Index"
 )
 
 Files = tuple[tuple[str, bytes], ...]

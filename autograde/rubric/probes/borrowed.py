@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from autograde.rubric.probes.plain import ContractBroken, tensors_in
+from autograde.rubric.probes.calls import ContractBroken, tensors_in
 from autograde.values.loaded import is_module, loaded_torch
 
 LIBRARIES = (sys.prefix, sys.base_prefix, "<frozen", "<string>")

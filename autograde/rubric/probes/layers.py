@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograde.rubric.probes.calls import ContractBroken, refusal, turned
 from autograde.rubric.probes.draws import Draws
-from autograde.rubric.probes.plain import ContractBroken, refusal, turned
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
 from autograde.rubric.recording import REFUSAL

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograde.rubric import session
 from autograde.rubric.given import given_in, with_given_names
-from autograde.rubric.probes.plain import (
+from autograde.rubric.probes.calls import (
     Args,
     ContractBroken,
     map_floats,

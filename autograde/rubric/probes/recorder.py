@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.borrowed import Borrowed
-from autograde.rubric.probes.draws import Draws, device, seeded
-from autograde.rubric.probes.plain import (
+from autograde.rubric.probes.calls import (
     RAISED,
     Args,
     ContractBroken,
@@ -19,6 +18,7 @@ from autograde.rubric.probes.plain import (
     raised,
     tensors_in,
 )
+from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.recording import Case, Line, Outcome
 from autograde.values.base import Plain, Record, unrecordable
 from autograde.values.dispatch import apart, to_plain

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.probes.plain import ContractBroken
+from autograde.rubric.probes.calls import ContractBroken
 
 Weights = dict[str, Tensor]
 

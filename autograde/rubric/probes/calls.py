@@ -1,4 +1,4 @@
-"""Turns live values into plain data, and a call into the text that a person would type."""
+"""A probe's calls: the arguments that one is given, its text as a person types it, its errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
+from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
 from autograde.values.loaded import is_module, is_tensor, loaded_torch
 from autograde.values.python import changed
@@ -118,6 +119,8 @@ def _argument(value: Any, name: str) -> str:
         case np.ndarray():
             return f"array({_short(value.tolist())})" if value.size <= 3 else name
         case None | bool() | int() | float() | str():
+            return repr(value)
+        case _ if isinstance(value, EXACT_TYPES):
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):
             return repr(value)
