@@ -221,7 +221,7 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
             if what := unrecordable(case.outcome.value):
                 raise CourseError(
                     f"{exercise.name}: {line.name}: `{case.call}` returned {what}, which cannot "
-                    f"be recorded; return {RECORDED} instead"
+                    f"be recorded; return {RECORDED}, or call a helper that does"
                 )
     return expected
 
