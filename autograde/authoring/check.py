@@ -213,7 +213,7 @@ def judge_variants(
                 f"most {MOST_EARNED:.0%} are allowed. {IDEA_TODO[ideas[each.name]]}, or call it a "
                 "near miss"
                 for each in variants.wrong
-                if each.heading == "wrong" and earned[each.name] > MOST_EARNED
+                if each.heading == "wrong" and MOST_EARNED < earned[each.name] < 1
             ),
             *(
                 f"the near miss {each.name} that is made from the lesson's own answer earns "
