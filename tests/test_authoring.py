@@ -11,6 +11,7 @@ from conftest import HERE, run
 from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.authoring.expected import read_tolerances
+from autograde.authoring.measure import measure
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
@@ -304,7 +305,8 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     path = mine.folder / VARIANTS
     path.write_text(WEAK[words](path.read_text()))
     (checked,) = check.check(mine)
-    assert words in "\n".join(checked.faults)
+    (fault,) = (fault for fault in checked.faults if "cut_off" in fault)
+    assert words in fault
 
 
 @pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])
@@ -319,6 +321,45 @@ def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
     (fault,) = check.check(mine)[0].faults
     assert fault.startswith("the right variant sum_over_count fails “every row has the mean 0”")
     assert todo in fault
+
+
+ONE_ROW = """
+## wrong: only_several
+> one row is no matrix.
+
+How many rows?
+```diff reference
+-    return x - x.mean(dim=-1, keepdim=True)
++    return (x - x.mean(dim=-1, keepdim=True)) * (1 + (x.shape == (1, 8)))
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "advice"), [("", "Put `.idea` before"), ("idea.", "has `.idea` already")]
+)
+def test_a_line_that_has_its_idea_mark_is_not_asked_for_one(
+    mine: Lesson, before: str, advice: str
+) -> None:
+    text = mine.text.read_text().replace('r.call("one row"', f'r.{before}call("one row"')
+    mine.text.write_text(text)
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text() + ONE_ROW)
+    measure(mine)
+    (fault,) = (each for each in check.check(mine)[0].faults if "only_several earns" in each)
+    assert advice in fault
+
+
+def test_answers_that_return_nothing_are_to_be_called_through_a_helper(mine: Lesson) -> None:
+    text = mine.text.read_text()
+    mine.text.write_text(text.replace("    return x - x.mean(", "    x - x.mean("))
+    (mine.folder / VARIANTS).write_text("# center_rows\n\n1. Look.\n2. Look again.\n")
+    mine.text.write_text(
+        re.sub(r"    r\.(conventions|gradient|unchanged)\(.*\n", "", mine.text.read_text())
+    )
+    measure(mine)
+    (faults,) = (each.faults for each in check.check(mine))
+    assert any("every call returns None, so nothing is compared" in fault for fault in faults)
 
 
 def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine: Lesson) -> None:

@@ -213,6 +213,19 @@ def test_a_lessons_own_code_reads_a_file_beside_it(mine: Lesson) -> None:
         (lesson.folder / "data" / "limit.txt").write_text("0.25")
 
 
+def test_what_answers_write_and_print_stays_out_of_the_course(
+    mine: Lesson, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = mine.text.read_text()
+    line = "    return x - x.mean("
+    deeds = "    open('left.txt', 'w').close()\n    print('printed by an answer')\n"
+    mine.text.write_text(text.replace(line, deeds + line))
+    monkeypatch.chdir(mine.root)
+    assert measure(mine) == ["center_rows"]
+    assert "printed by an answer" not in capfd.readouterr().out
+    assert not (mine.root / "left.txt").exists()
+
+
 def test_an_exercise_is_measured_again_when_a_file_that_it_reads_has_changed(mine: Lesson) -> None:
     reads_a_file(mine)
     (mine.folder / "unread.txt").write_text("1")

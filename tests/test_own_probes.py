@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import HERE
 
-from autograde.authoring.marks import without_solution
+from autograde.authoring.marks import own_answer, without_solution
 from autograde.course import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load
 from autograde.rubric.checks import Reading, share_of
@@ -142,6 +142,66 @@ def test_a_class_is_judged_by_what_its_methods_return(
     stub = reference.with_answer(without_solution(answer)).record("Account", 1)
     outcomes = [case.outcome for line in stub.lines for case in line.cases]
     assert all(outcome.not_attempted for outcome in outcomes)
+
+
+GIVEN_CLASS = """\
+### BEGIN SOLUTION
+{solution}### END SOLUTION
+{given}"""
+
+
+def test_students_may_write_the_whole_class(tmp_path: Path) -> None:
+    solution = own_answer(block("class answer"))
+    answer = GIVEN_CLASS.format(solution=solution, given=block("class given"))
+    setup, rubric = block("class setup"), block("class rubric")
+    reference = program(tmp_path, "Account", setup, answer, rubric)
+    assert wrong_lines(reference, "Account", answer) == []
+    students = without_solution(answer)
+    assert "deposit" not in students
+    assert len(wrong_lines(reference, "Account", students)) == 3
+
+
+DEEDS = """
+def stairs(n):
+    for i in range(1, n + 1):
+        print("#" * i)
+
+def drop_negatives(numbers):
+    numbers[:] = [x for x in numbers if x >= 0]
+
+def countdown(n):
+    while True:
+        yield n
+        n -= 1
+
+def number_lines(source, target):
+    lines = Path(source).read_text().splitlines(keepends=True)
+    Path(target).write_text("".join(f"{i}: {line}" for i, line in enumerate(lines, 1)))
+
+def bars(scores):
+    figure, ax = plt.subplots()
+    ax.bar(list(scores), list(scores.values()))
+    ax.set_title("Scores")
+    return figure
+
+def ask_age():
+    return int(input("age? "))
+"""
+
+
+def test_what_an_answer_does_is_recorded_through_helpers(tmp_path: Path) -> None:
+    answer, rubric = DEEDS, block("deeds rubric")
+    reference = program(tmp_path, "stairs", block("deeds setup"), answer, rubric)
+    helpers = reference.names
+    assert helpers["printed"](2) == "#\n##\n"
+    assert helpers["left"]([3, -1, 0]) == [3, 0]
+    assert helpers["first"](5, 3) == [5, 4, 3]
+    assert helpers["written"]("a\nb\n") == "1: a\n2: b\n"
+    assert helpers["shown"]({"Ada": 3, "Bo": 5}) == (["Ada", "Bo"], [3.0, 5.0], "Scores")
+    assert helpers["told"]("42") == 42
+    silent = "def stairs(n):\n    return '#\\n' * n\n"
+    assert wrong_lines(reference, "stairs", silent) == ["one more in each line"]
+    assert wrong_lines(reference, "stairs", answer) == []
 
 
 def test_a_share_is_read_off_an_array_as_off_a_tensor() -> None:

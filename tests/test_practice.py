@@ -263,6 +263,18 @@ def test_the_run_that_was_judged_is_named(shown: list[str]) -> None:
     assert shown[1].endswith("Judged: your cell as run in [7].")
 
 
+def test_an_answer_cell_that_asks_a_person_is_told_so_though_it_is_right(
+    shown: list[str],
+) -> None:
+    runs._runs.append(Run(2, "n = input('n? ')\ndef it(x):\n    return x", ""))
+    cell(right)
+    said = "Your cell calls input(). In grading nobody answers, and the cell fails: take it out."
+    assert said in shown[0]
+    runs._runs.append(Run(3, "def it(x):\n    return x", ""))
+    cell(right)
+    assert "input()" not in shown[1]
+
+
 def test_nothing_older_is_judged_when_the_last_run_of_the_answer_failed(shown: list[str]) -> None:
     runs._runs += [Run(4, "def it(x):\n    return x", ""), Run(7, "def it(x)", "SyntaxError: no")]
     with pytest.raises(practice.RubricFailed, match="its cell ended with SyntaxError: no"):

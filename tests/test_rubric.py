@@ -16,7 +16,7 @@ from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
-from autograde.rubric.judge import judge
+from autograde.rubric.judge import judge, stop_in_words
 from autograde.rubric.probes.calls import ContractBroken
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
@@ -30,6 +30,12 @@ def simple(answer: Callable[..., Any]) -> None:
     def _(r: Any) -> None:
         r.call("first", answer, r.normal(3))
         r.call("second", answer, r.normal(4))
+
+
+def counted(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.each("a line", answer, (2,), (3,))
 
 
 @pytest.mark.parametrize("kind", [KeyError, SystemExit])
@@ -137,7 +143,83 @@ def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPat
     assert [len(each.lines) for each in again] == [1]
     verdict = judge(recordings["it"], make_key(simple, lambda x: x))
     assert verdict.points == 2.0
-    assert verdict.note == "The rubric was interrupted: a call took too long."
+    assert verdict.note == "The rubric was interrupted: `interrupted(x)` took too long."
+
+
+def test_an_interrupt_says_in_one_line_where_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, Any] = {}
+    run("def endless(x):\n    while True:\n        raise KeyboardInterrupt\n", names)
+    with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt) as interrupt:
+        counted(names["endless"])
+    where = "`endless(2)` took too long, in line 3: raise KeyboardInterrupt"
+    assert interrupt.value._render_traceback_() == [f"Interrupted: {where}"]  # type: ignore[attr-defined]
+    verdict = judge(recordings["it"], make_key(counted, lambda n: n))
+    assert verdict.note == f"The rubric was interrupted: {where}."
+
+
+def test_a_misspelt_answer_is_named() -> None:
+    names: dict[str, Any] = {"__name__": "a_lesson"}
+    lesson = "from autograde.notebook import rubric\n"
+    run(lesson, names)
+    keep(lesson, names, rubric)
+    run("def roots(x):\n    return x\n\n\ndef row_sum(x):\n    return x\n", names)
+    with session.recording(3) as recordings:
+        run('@rubric("row_sums")\ndef _(r):\n    r.call("a line", row_sums, 1)\n', names)
+    stopped = recordings["row_sums"].stopped
+    assert stop_in_words(stopped) == (
+        "Not checked: `row_sums` is not defined, but `row_sum` is. The name has to be `row_sums`."
+    )
+
+
+def test_a_line_of_the_lessons_own_is_not_called_the_students() -> None:
+    names: dict[str, Any] = {"__name__": "a_lesson"}
+    lesson = "from autograde.notebook import rubric\ndef first(x):\n    return it(x)[0]\n"
+    run(lesson, names)
+    keep(lesson, names, rubric)
+    cell = '@rubric("it")\ndef _(r):\n    r.call("a line", first, 2)\n'
+    wheres = {
+        "def it(x):\n    return None": "the lesson's own line: return it(x)[0]",
+        "def it(x):\n    return x.y": "line 2: return x.y",
+    }
+    for answer, where in wheres.items():
+        run(answer, names)
+        with session.recording(3) as recordings:
+            run(cell, names)
+        assert recordings["it"].lines[0].cases[0].outcome.at == where
+
+
+def test_an_answer_that_asks_a_person_is_told_to_use_its_arguments() -> None:
+    (line, _) = record(simple, lambda x: input("x? ")).lines
+    outcome = line.cases[0].outcome
+    assert (outcome.error, outcome.message) == (
+        "EOFError",
+        "nobody is there to answer input(); use the arguments",
+    )
+
+
+@pytest.mark.parametrize("case", [2, "ab"])
+def test_a_case_that_is_no_tuple_is_refused(case: Any) -> None:
+    def cell(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("a line", answer, case)
+
+    stopped = record(cell, lambda *x: 1).stopped
+    assert stopped is not None
+    assert stopped.message == (
+        f"“a line”: a case is a tuple of arguments, ({case!r},) with a comma, and not {case!r}"
+    )
+
+
+def test_a_check_that_is_not_known_is_named() -> None:
+    def asks(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.check("a line", "no_such_check", answer, (1,))
+
+    stopped = record(asks, lambda x: x).stopped
+    assert stopped is not None
+    assert stopped.message.startswith("no check is called no_such_check: ")
 
 
 def test_a_rubric_is_recorded_again_on_the_practice_seed(

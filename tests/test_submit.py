@@ -94,7 +94,7 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
         without("test_apply_mask"), "test_apply_mask: the cell was deleted; the original is used"
     ),
     "missing answer": (
-        without("apply_mask"), "apply_mask: the cell was deleted; the original is used"
+        without("apply_mask"), "apply_mask: the cell was deleted; an answer in another cell counts"
     ),
     "an answer twice": (twice, "apply_mask: the cell is there twice; the last one is used"),
     "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),

@@ -283,6 +283,14 @@ def test_what_is_wrong_is_marked_a_name_too(got: Any, expected: Any, marked: lis
     assert wanted.wrong == ()
 
 
+def test_spaces_in_a_text_are_shown_as_they_are() -> None:
+    found = apart("   1   2\n", "   1   2\n   2   4\n").in_words()
+    for table in side_by_side(*found.pair, found.pair_at):
+        assert table.rows[0] == (r"'   1   2\n'",)
+    assert describe("a   b") == "'a   b'"
+    assert "should not have the key 'a  b'" in apart({"a  b": 1}, {"c": 1}).in_words().symptom
+
+
 def test_the_name_of_an_index_is_shown() -> None:
     days = pd.DataFrame({"site": ["a", "b"], "mm": [1.5, 2.5]})
     found = apart(to_plain(days), to_plain(days.set_index("site"))).in_words()

@@ -42,9 +42,18 @@ ALL_GUESSED = (
     "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
     "which more results are possible, then run autograde check --measure"
 )
+NOTHING_RETURNED = (
+    "every call returns None, so nothing is compared: call a helper that returns what the answer "
+    "prints or changes"
+)
 MOST_EARNED = 0.5
 """The share of the points that an answer may earn at most when it misses the idea. A near miss made
 from the lesson's own answer has the idea, and earns at least that."""
+IDEA_TODO = {
+    False: "Put `.idea` before the line that it misses",
+    True: "What it misses has `.idea` already: take that from lines that it gets right",
+}
+"""By whether all that a wrong variant misses is marked as the idea."""
 MOST_WATCHED = 0.2
 """The share of the points that lines may carry at most of which only the student's process saw how
 they came about. The others have to show it by their results."""
@@ -156,16 +165,18 @@ def judge_variants(
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     broken: dict[str, str] = {}
-    lines, guessed, watched = 0, False, list[str]()
+    ideas = dict.fromkeys(earned, False)
+    lines, guessed, watched = 0, list[str](), list[str]()
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
         except CourseError as error:
             broken["reference"] = str(error)
             continue
-        lines, guessed = len(key.expected.lines), all(key.claims)
+        lines, guessed = len(key.expected.lines), _guessed(key)
         watched = _too_much_watched(key)
-        verdict = judge(reference.record(exercise.name, seed), key, trusted=guessed)
+        trusted = bool(guessed)
+        verdict = judge(reference.record(exercise.name, seed), key, trusted=trusted)
         own = _note(failed[OWN], verdict)
         for variant in variants.right:
             try:
@@ -173,13 +184,15 @@ def judge_variants(
             except CourseError as error:
                 broken[variant.name] = str(error)
             else:
-                verdict = judge(recording, key, trusted=guessed)
+                verdict = judge(recording, key, trusted=trusted)
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
             margins[variant.name].append(_margin(recording, key))
-            share = judge(recording, key, trusted=True).points / exercise.points
-            earned[variant.name] = max(share, earned[variant.name])
+            verdict = judge(recording, key, trusted=True)
+            share = verdict.points / exercise.points
+            if share > earned[variant.name]:
+                earned[variant.name], ideas[variant.name] = share, _misses_ideas(verdict, key)
     shares = sorted(earned.items(), key=lambda item: -item[1])
     return Result(
         exercise=exercise.name,
@@ -191,16 +204,16 @@ def judge_variants(
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=(
             *broken.values(),
-            *([ALL_GUESSED] if guessed else []),
+            *guessed,
             *watched,
             *_in_words(failed, len(seeds), lesson.name, measured),
             *filter(None, (_too_near(name, each) for name, each in margins.items())),
             *(
                 f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
-                f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
-                "or call it a near miss"
+                f"most {MOST_EARNED:.0%} are allowed. {IDEA_TODO[ideas[each.name]]}, or call it a "
+                "near miss"
                 for each in variants.wrong
-                if each.heading == "wrong" and earned[each.name] > MOST_EARNED
+                if each.heading == "wrong" and MOST_EARNED < earned[each.name] < 1
             ),
             *(
                 f"the near miss {each.name} that is made from the lesson's own answer earns "
@@ -210,6 +223,24 @@ def judge_variants(
                 if each.made and earned[each.name] < MOST_EARNED
             ),
         ),
+    )
+
+
+def _guessed(key: Key) -> list[str]:
+    """Return what to do if no line counts by itself in grading."""
+    if not all(key.claims):
+        return []
+    calls = [line for line in key.expected.lines if line.kind == "call"]
+    values = [case.outcome.value for line in calls for case in line.cases if not case.outcome.error]
+    nothing = bool(values) and all(value is None for value in values)
+    return [NOTHING_RETURNED if nothing else ALL_GUESSED]
+
+
+def _misses_ideas(verdict: Verdict, key: Key) -> bool:
+    """Return whether every line that is wrong holds the idea of the exercise."""
+    missed = {line.name for line in verdict.lines if not line.passed}
+    return all(
+        line.weight > KINDS[line.kind].weight for line in key.expected.lines if line.name in missed
     )
 
 
@@ -273,8 +304,9 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
             todo = "Correct it, or leave the line out"
         elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
             todo = (
-                "Correct it; if it is right, the expected number is 0 but for rounding: draw "
-                "inputs that lead to another, or have the answer round"
+                "Correct it; if it is right, the line tells right answers apart: ask for what they "
+                "share, of random draws through a check. If the expected number is 0 but for "
+                "rounding, draw inputs that lead to another, or have the answer round"
             )
         else:
             todo = (

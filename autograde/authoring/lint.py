@@ -280,7 +280,8 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield (
                 f"{name}: what students get in its place raises {type(error).__name__} as soon as "
                 "the cell is run, so that the name is missing: put the solution's marks inside a "
-                "function, in a class inside each method"
+                "function, in a class inside each method; or give students a beginning of their "
+                "own, between ### BEGIN GIVEN and ### END GIVEN"
             )
             continue
         verdict = judge(stub.record(name, PRACTICE_SEED), key)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 
+from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, code_cells, exercise_of, grade_id, named_cells
@@ -171,8 +172,15 @@ def _around(
     said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
     for output in cells[exercise.name].get("outputs", []):
         if output.output_type == "error":
-            said.append(visible(f"The answer cell raised {output.ename}: {output.evalue}"))
+            said.append(visible(_raised(output)))
     return said
+
+
+def _raised(output: NotebookNode) -> str:
+    """Return what ended an answer cell, in a sentence."""
+    if output.ename == StdinNotImplementedError.__name__:
+        return "The answer cell calls input(). Nobody answers in grading: take it out."
+    return f"The answer cell raised {output.ename}: {output.evalue}"
 
 
 def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Iterator[str]:

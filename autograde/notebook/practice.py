@@ -28,6 +28,7 @@ from autograde.progress import (
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
+from autograde.rubric.names import names_of
 from autograde.rubric.panel import (
     Help,
     advice,
@@ -42,6 +43,7 @@ from autograde.values.base import BadData, shorten
 from autograde.values.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
+ASKS = "Your cell calls `input()`. In grading nobody answers, and the cell fails: take it out."
 NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
 verdicts: dict[str, Verdict] = {}
@@ -129,6 +131,8 @@ def answer(recording: Recording) -> None:
     said += _next_steps(verdict)
     if run is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
+        if "input" in names_of(run.source).needed:
+            said.append(ASKS)
     helps = [] if verdict.passed else _helps(verdict, key, named=named)
     ask = "" if verdict.passed else _how_to_ask(verdict, named=named)
     display(with_edits_noticed(to_display(verdict, said, helps, ask)), raw=True)

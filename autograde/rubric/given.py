@@ -29,6 +29,12 @@ class Given:
     source: str = ""
     names: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def files(self) -> set[str]:
+        """The names under which Python knows the text of the lesson's own functions."""
+        own = (value for value in self.names.values() if _is_own(value))
+        return {value.__code__.co_filename for value in own}
+
     def original(self, name: str) -> Any:
         """Return the lesson's value of a name or Python's; None if neither has one."""
         return self.names.get(name, getattr(builtins, name, None))
@@ -73,9 +79,13 @@ def with_given_names(lines: Callable[..., Any]) -> Callable[..., Any]:
     shadowing = {name for name in vars(builtins) if not name.startswith("_")}
     names = {name: value for name, value in notebook.items() if name not in shadowing}
     for name, value in given_in(notebook).names.items():
-        own = isinstance(value, FunctionType) and PLACE in value.__globals__
-        names[name] = _reading(value, names) if own else value
+        names[name] = _reading(value, names) if _is_own(value) else value
     return _reading(lines, names)
+
+
+def _is_own(value: Any) -> bool:
+    """Return whether a given value is a function that the lesson itself defines."""
+    return isinstance(value, FunctionType) and PLACE in value.__globals__
 
 
 def _reading(function: FunctionType, names: dict[str, Any]) -> FunctionType:

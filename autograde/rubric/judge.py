@@ -287,9 +287,15 @@ def stop_in_words(stopped: Stop | None) -> str:
     if stopped is None:
         return ""
     if stopped.missing:
-        return f"Not checked: `{stopped.missing}` is not defined yet. Run the cell that defines it."
+        name, near = stopped.missing, stopped.near
+        if near:
+            return (
+                f"Not checked: `{name}` is not defined, but `{near}` is. The name has to be "
+                f"`{name}`."
+            )
+        return f"Not checked: `{name}` is not defined yet. Run the cell that defines it."
     if stopped.error == "KeyboardInterrupt":
-        return "The rubric was interrupted: a call took too long."
+        return f"The rubric was interrupted: {stopped.message or 'a call took too long'}."
     return f"The rubric was stopped by {stopped.error}: {stopped.message}"
 
 

@@ -275,6 +275,11 @@ class Kinds(dict[str, Call]):
 
     def __missing__(self, name: str) -> Call:
         result, _, check = name.rpartition(TRIED)
+        if check not in CHECKS:
+            raise LookupError(
+                f"no check is called {check}: the lesson has to import the module that defines it, "
+                "or the course's package, which does"
+            )
         self[name] = Tried(CHECKS[check]) if result else Checked(CHECKS[check])
         return self[name]
 

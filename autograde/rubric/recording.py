@@ -56,11 +56,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Stop:
-    """The exception that ended a rubric early; `missing` is the name that was not defined."""
+    """The exception that ended a rubric early; `missing` is the name that was not defined.
+
+    `near` is a name like it that the notebook has.
+    """
 
     error: str
     message: str
     missing: str = ""
+    near: str = ""
 
 
 @dataclass(frozen=True)

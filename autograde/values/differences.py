@@ -16,7 +16,6 @@ from autograde.values.base import (
     first_difference,
     numerals,
     of,
-    shorten,
     unrecordable,
     worst_inside,
 )
@@ -176,7 +175,7 @@ def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
             what = f"the {noun}{'s' * (len(keys) > 1)} " if noun else ""
             texts = ", ".join(sorted(map(repr, keys))[:5]) + ", …" * (len(keys) > 5)
             said.append(f"{verb} {what}{texts}")
-    return shorten(" and ".join(said), 300)
+    return short(" and ".join(said), 300)
 
 
 def _records(got: Plain, expected: Record) -> Difference:

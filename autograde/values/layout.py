@@ -16,7 +16,6 @@ from autograde.values.base import (
     in_one_format,
     numeral,
     of,
-    shorten,
 )
 from autograde.values.text import short
 
@@ -181,7 +180,7 @@ def _counted(value: Plain, count: int) -> str:
 
 def brief(value: Plain) -> str:
     """Return a value as one would write it, numbers with few digits, cut off where it is long."""
-    return shorten(_written(value), WIDEST)
+    return short(_written(value), WIDEST)
 
 
 def _written(value: Plain) -> str:

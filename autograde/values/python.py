@@ -19,9 +19,8 @@ from autograde.values.base import (
     Unrecordable,
     Within,
     inside,
-    shorten,
 )
-from autograde.values.text import well_formed
+from autograde.values.text import short, well_formed
 
 MAX_BITS = 14_000
 """The longest whole number that is recorded; Python reads no more digits than that."""
@@ -173,7 +172,7 @@ def describe(value: Plain) -> str:
         case None:
             return "None"
         case str() | bytes():
-            return shorten(repr(value))
+            return short(repr(value), 160)
     return "an int" if type(value) is int else f"a {type(value).__name__}"
 
 

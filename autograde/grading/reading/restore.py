@@ -14,6 +14,7 @@ from autograde.course import grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
 
+ORIGINAL = "the original is used"
 MORE = "[There is more in the cells below: open the whole notebook.]"
 
 
@@ -37,7 +38,8 @@ def restore(record: Record, released: NotebookNode) -> Record:
             place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
             continue
         if not record.problem:
-            record.note(name, "the cell was deleted; the original is used")
+            then = "an answer in another cell counts" if _is_students(original) else ORIGINAL
+            record.note(name, f"the cell was deleted; {then}")
         place += 1
         at[name] = _replacement(original)
         nb.cells.insert(place, at[name])
@@ -132,7 +134,7 @@ def _restore_cell(record: Record, cell: NotebookNode, name: str, original: Noteb
         cell.source = source
     cell.metadata = nbformat.from_dict(original.metadata)
     if not _is_students(original) and cell.source != original.source:
-        record.note(name, "the cell was changed; the original is used")
+        record.note(name, f"the cell was changed; {ORIGINAL}")
         cell.source = original.source
 
 

@@ -7,8 +7,9 @@ import linecache
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,11 +158,11 @@ def load(lesson: Lesson, text: NotebookNode | None = None, files: Files | None =
 
 @contextmanager
 def at_hand(files: Files) -> Iterator[None]:
-    """Run code where it finds these files, as a kernel does beside its notebook."""
-    if not files:
-        yield
-        return
-    with _current_folder, TemporaryDirectory() as folder:
+    """Run code where it finds these files, as a kernel does beside its notebook.
+
+    What it writes there is gone afterwards, and nothing that it prints is seen.
+    """
+    with _current_folder, TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         for name, content in files:
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,7 +221,7 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
             if what := unrecordable(case.outcome.value):
                 raise CourseError(
                     f"{exercise.name}: {line.name}: `{case.call}` returned {what}, which cannot "
-                    f"be recorded; return {RECORDED} instead"
+                    f"be recorded; return {RECORDED}, or call a helper that does"
                 )
     return expected
 

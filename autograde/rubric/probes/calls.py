@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograde.rubric.given import given_in
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
 from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
@@ -167,9 +168,17 @@ def family(error: BaseException) -> str:
 
 
 def _student_line(error: BaseException) -> str:
-    """Return the innermost line that ran in a notebook's cell, or ""; such code has no file."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not Path(frame.filename).is_file() and not frame.filename.startswith("<frozen"):
-            text = linecache.getline(frame.filename, frame.lineno or 0).strip()
-            return f"line {frame.lineno}: {text}" if text else ""
-    return ""
+    """Return the innermost line that ran in a student's cell, or ""; such code has no file.
+
+    A line of the lesson's own helpers, which is none of theirs, stands in where there is no other.
+    """
+    lessons = ""
+    for frame, number in reversed([*traceback.walk_tb(error.__traceback__)]):
+        file = frame.f_code.co_filename
+        text = linecache.getline(file, number).strip()
+        if Path(file).is_file() or file.startswith("<frozen") or not text:
+            continue
+        if file not in given_in(frame.f_globals).files:
+            return f"line {number}: {text}"
+        lessons = lessons or f"the lesson's own line: {text}"
+    return lessons

@@ -6,11 +6,14 @@ what to call. docs/authoring.md teaches them; every docstring has an example.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from autograde.rubric import session
 from autograde.rubric.given import given_in, with_given_names
@@ -66,19 +69,39 @@ def rubric(
         try:
             if exercise in lines.__globals__:
                 _require_own(exercise, lines.__globals__[exercise], package)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), patch.object(builtins, "input", _nobody_answers):
                 warnings.simplefilter("ignore")  # what they warn of, the panel says
                 with_given_names(lines)(r)
         except KeyboardInterrupt as error:
-            stopped, interrupt = Stop("KeyboardInterrupt", ""), error
+            stopped, interrupt = Stop("KeyboardInterrupt", r.interrupted), error
+            said = f"Interrupted: {r.interrupted or 'the rubric'}"
+            interrupt._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
         except Exception as error:
-            missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-            stopped = Stop(type(error).__name__, str(error), missing or "")
+            missing = (error.name or "") if isinstance(error, NameError) else ""
+            near = _like(missing, lines.__globals__)
+            stopped = Stop(type(error).__name__, str(error), missing, near)
         now.finish(Recording(exercise, tuple(r.lines), stopped))
         if interrupt is not None:
             raise interrupt
 
     return run
+
+
+def _nobody_answers(_prompt: object = "") -> str:
+    """Stands for `input` while a rubric runs: in grading nobody is there."""
+    raise EOFError("nobody is there to answer input(); use the arguments")
+
+
+def _like(missing: str, notebook: dict[str, Any]) -> str:
+    """Return the name of a function or class of the notebook that is nearly the missing one."""
+    given = given_in(notebook).names
+    place = notebook.get("__name__")
+    own = [
+        name
+        for name, value in notebook.items()
+        if callable(value) and name not in given and getattr(value, "__module__", None) == place
+    ]
+    return next(iter(get_close_matches(missing, own, n=1, cutoff=0.8)), "")
 
 
 def _require_own(exercise: str, answer: Any, package: str) -> None:

@@ -50,6 +50,7 @@ class Recorder(Draws):
         self.changes: list[list[str]] = []
         self.forbidden, self.used = tuple(forbids), set[str]()
         self._factor, self._suffix = 1.0, ""
+        self.interrupted = ""
 
     @property
     def idea(self) -> Self:
@@ -93,6 +94,12 @@ class Recorder(Draws):
                 or the function that is called, by default `run`. Lines before the last make what
                 the call needs, such as `layer = Layer(d_in=4)`.
         """
+        for case in cases:
+            if not isinstance(case, tuple | list):
+                raise TypeError(
+                    f"“{line}”: a case is a tuple of arguments, ({case!r},) with a comma, and not "
+                    f"{case!r}"
+                )
         texts = _texts(run if typed is None else typed, cases)
         recorded = []
         look = not self.lines or self._factor > 1
@@ -101,7 +108,11 @@ class Recorder(Draws):
             with lent(self.widened(case)) as args:
                 before = to_plain(args)
                 with self._as_in_a_new_process(name):
-                    outcome = self._outcome(run, args, look=number == 0 and look)
+                    try:
+                        outcome = self._outcome(run, args, look=number == 0 and look)
+                    except KeyboardInterrupt as error:
+                        self.interrupted = _took_too_long(text, error)
+                        raise
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text.split("\n")[-1], change])
             recorded.append(Case(text, before, outcome))
@@ -187,6 +198,12 @@ def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args
     if callable(typed):
         return [as_typed(typed, case) for case in cases]
     return [typed] * len(cases) if isinstance(typed, str) else typed
+
+
+def _took_too_long(call: str, error: KeyboardInterrupt) -> str:
+    """Return what was running when a rubric was interrupted, and where."""
+    at, last = raised(error).at, call.split("\n")[-1]
+    return f"`{last}` took too long" + (f", in {at}" if at else "")
 
 
 def _change(before: Plain, after: Plain) -> str:
