@@ -116,7 +116,7 @@ for pads in (0, 2, 4, 6, 8):
 # %% [markdown]
 # Alone the model makes no mistake. With two pads no answer is wrong, with eight about one in twenty. **That is worse than spoiling all of them**: a
 # test of ten stories passes more often than not, and the mistake reaches the users. (The folded cell holds `think`, the model of lesson 07 with a mask
-# and a softmax passed in. You need not read it yet.)
+# and a softmax passed in.)
 #
 # Here you build the mask that brings this number back to 0.
 #
@@ -167,8 +167,19 @@ def say(chances):
 say(seeing_pads)
 
 # %% [markdown]
-# The bat is dead. The story, the question and the model are the same; only the pads in front are new. So the pads have to be hidden, too. Can lesson
-# 02 do that: softmax first, then zeros in the hidden places, then every row divided by its sum?
+# The bat is dead. What do the pads do? Each is one more `<end>` at
+# position 0: the same key, the same value, the same weight as the real one. So `<end>` counts nine times. If that is all, ln 9 taken from each of the
+# nine scores must undo it, because exp(s - ln 9) is exp(s) / 9.
+
+# %%
+times = pad.sum(dim=-1, keepdim=True) + 1  # (3, 1): so often <end> counts: 9, 5, 1
+too_much = (positions == 0) * times.log()  # (3, n): at <end> and at its copies
+say(think(ids, positions, the_future(n).expand(3, n, n), lambda scores, hidden: minus_infinity(scores - too_much[:, None, None], hidden)))
+
+# %% [markdown]
+# All three are as sure as when each story is read alone. **Nothing was wrong but a word that counted too often.** Where a head gives it little, nine
+# times little is still little: so few answers change. But pads need not be copies of a word, so hide them. Can lesson 02 do that: softmax first, then
+# zeros in the hidden places, then every row divided by its sum?
 
 # %%
 def lesson_02(scores, hidden):
@@ -180,9 +191,8 @@ hidden = the_future(n) | pad[:, None, :]  # (3, n, n), True = hidden: the future
 say(think(ids, positions, hidden, lesson_02))
 
 # %% [markdown]
-# It can. The first answer is right again, and all three are as sure as when each story is read alone (0.999, 1.000 and 0.989). Then why does nearly
-# every model do it in another way? Because there is a way to hide *before* the softmax. It needs no second division, and it has no gap at which it
-# fails. (It has a price as well. You pay it in part 5.)
+# It can. Then why does nearly every model do it in another way? Because there is a way to hide *before* the softmax. It needs no second division, and
+# has no gap at which it fails.
 #
 # ## 2 Minus infinity
 #
@@ -362,7 +372,8 @@ explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way a
 #
 # ## 4 Sentences of different lengths
 #
-# In training, pads usually come *last*. Three sentences of 6, 3 and 2 tokens, filled up to six; the input of a pad is three zeros.
+# In training, pads usually come *last*. Three sentences of 6, 3 and 2 tokens, filled up to six; the input of a pad is three zeros, so every score with it
+# is 0. That hides nothing.
 
 # %%
 sentences = [tokens, tokens[:3], tokens[4:]]
@@ -372,20 +383,6 @@ vector = dict(zip(tokens, inputs), pad=torch.zeros(3, device=device))
 batch = torch.stack([torch.stack([vector[word] for word in sentence]) for sentence in padded])  # (3, 6, 3)
 batch_scores = scores_of(789, batch)  # (3, 6, 6)
 print(padded[2])
-
-# %% [markdown]
-# A score with a pad is exactly 0, and that hides nothing.
-#
-# **Predict, then run.** In the last sentence, *one* and *step* give some of their weight to the four pads. How much on average, first without any
-# mask, then with the causal mask?
-
-# %%
-my_guess = None  # a pair of numbers from 0 to 1
-
-# %% tags=["raises-exception"]
-unmasked = torch.softmax(batch_scores / math.sqrt(2), dim=-1)[2, :2, 2:].sum(dim=-1).mean().item()
-causal_only = causal_weights(batch_scores, 2)[2, :2, 2:].sum(dim=-1).mean().item()
-beside(my_guess, (round(unmasked, 2), round(causal_only, 2)))
 
 # %% [markdown]
 # When pads come last, the causal mask happens to protect the real words: the pads are in their future. It protects nobody when pads come first, nor in
@@ -468,7 +465,7 @@ show(
 )
 
 # %% [markdown]
-# Follow the columns of the pads: they are hatched from top to bottom. Their *rows* still hold weights. Nobody uses those context vectors, so they do
+# The columns of the pads are hatched from top to bottom. Their *rows* still hold weights. Nobody uses those context vectors, so they do
 # no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
 #
 # ## 5 The price: a row with nothing to look at
@@ -646,7 +643,7 @@ for name, attend, all_hidden in (("scaled_dot_product_attention", by_function, f
 
 # %% [markdown]
 # To the function True means *take part*, and an empty row gives zeros, as yours does (before PyTorch 2.5 it was `nan`). To the module True means
-# *hidden*, and an empty row is `nan` (with `need_weights=False` it is zeros, too). Before you use a mask, read its documentation, and look at the
+# *hidden*, and an empty row is `nan`. Before you use a mask, read its documentation, and look at the
 # weights for a mask that hides a single key.
 #
 # ## 7 What goes wrong in practice

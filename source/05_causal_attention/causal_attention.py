@@ -458,7 +458,7 @@ def _(r):
 print("query, key, value, 3 to 2:", count_parameters(layer))
 print("ThreeMasks(6):            ", count_parameters(ThreeMasks(6)))
 print("the course's model:       ", count_parameters(model))
-print("one layer of GPT-2:       ", count_parameters(nn.ModuleList([nn.Linear(768, 768) for _ in range(4)])))  # with lesson 06's out_proj
+print("attention in a GPT-2 layer:", count_parameters(nn.ModuleList([nn.Linear(768, 768) for _ in range(4)])))  # with lesson 06's out_proj
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### Question: `why_buffer` (2 points, a person reads it)

@@ -634,8 +634,8 @@ print("written:", story_from(small, " ".join(told[0].words[:3])))
 # %% [markdown]
 # That is below the floor, and nothing is wrong: the floor holds for new stories.
 #
-# `small_positions` multiplies the position vectors by 0.02 before training: an `nn.Embedding` starts from a standard deviation of 1, GPT-2's tables from
-# about 0.02. What difference that makes is in part 6.
+# `small_positions` multiplies the position vectors by 0.02 before training: an `nn.Embedding` starts from a standard deviation of 1, GPT-2's words
+# and positions from 0.02 and 0.01. Part 6 shows the difference.
 #
 # ## 5 The ladder
 #
