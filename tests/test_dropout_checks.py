@@ -171,6 +171,17 @@ def test_a_wrong_answer_is_far_from_right() -> None:
     assert max(reading.distance for reading in readings) > 2
 
 
+def test_one_mask_at_every_call_is_told_alike_whatever_the_mask() -> None:
+    """Answers that set a seed, each another one, make the same mistake."""
+
+    def readings(seed: int) -> list[Reading]:
+        one = torch.rand(1, *SHAPE, generator=torch.Generator().manual_seed(seed)) < P
+        told: list[Reading] = CHECKS["coins"](one.expand(CALLS, *SHAPE), (SHAPE, P))
+        return told
+
+    assert readings(42) == readings(1337)
+
+
 def test_coins_fall_by_themselves_and_with_the_right_share() -> None:
     zeros = even(CALLS, *SHAPE) < P
     assert read("coins", zeros, SHAPE, P)[0]

@@ -295,6 +295,21 @@ def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
     assert [line.passed for line in half.lines] == [False, True, True]
 
 
+def test_one_number_that_has_to_be_computed_vouches() -> None:
+    """A loss is one number. An answer that is only cut off keeps the points of its other lines."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("the sum", answer, r.normal(3, 4))
+            r.gradient("lets gradients through", answer, r.normal(3, 4))
+            r.unchanged("leaves its arguments as they were")
+
+    key = make_key(lines, torch.sum)
+    verdict = judge(record(lines, lambda x: x.sum().detach()), key)
+    assert [line.passed for line in verdict.lines] == [True, False, True]
+
+
 def test_claims_count_only_beside_a_right_line_that_computes() -> None:
     verdict = verdict_on(lambda x: torch.zeros(3))
     assert verdict.points == 0

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from conftest import make_key, record
-from torch import Tensor
+from torch import Tensor, nn
 
 from autograde.grading.running.reference import run
 from autograde.notebook import rubric
@@ -283,6 +283,59 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         ),
     ):
         assert slips_of(answer) == [name]
+
+
+class Projected(nn.Module):
+    """A linear layer."""
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.W = nn.Linear(d_in, d_out, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.W(x)
+        return output
+
+
+class HalfProjected(Projected):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) / 2
+
+
+class ProjectedAgain(Projected):
+    """Code copied from elsewhere often has one layer more."""
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__(d_in, d_out)
+        self.last = nn.Linear(d_out, d_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.last(super().forward(x))
+        return output
+
+
+class NeverUsed(ProjectedAgain):
+    def forward(self, x: Tensor) -> Tensor:
+        return Projected.forward(self, x)
+
+
+def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_the_results() -> None:
+    def lines(layer: type[nn.Module]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            made = r.layer(layer, d_in=3, d_out=4)
+            made.linear("W", "d_in -> d_out")
+            made.outputs("any number of rows", r.normal(2, 3), r.normal(5, 3))
+            made.gradients("everything it holds learns", r.normal(2, 3))
+
+    key = make_key(lines, Projected, {"half": HalfProjected})
+    for layer, name, told in (
+        (HalfProjected, "half", 2),
+        (ProjectedAgain, "has_more", 2),
+        (NeverUsed, "has_more", 1),
+    ):
+        (belief,) = judge(record(lines, layer), key, trusted=True).beliefs
+        assert (belief.name, len(belief.lines)) == (name, told)
 
 
 def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named() -> None:

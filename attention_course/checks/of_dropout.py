@@ -79,8 +79,11 @@ def coins(value: Plain, before: Plain) -> list[Reading]:
     if share in (0, 1):
         raise Unreadable("every entry is always 0" if share else "no entry is ever 0")
     draws = zeros.flatten(1)
-    same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
+    different = len(torch.unique(draws, dim=0))
+    same = 1 - different / len(draws)
     repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
+    if different == 1:
+        return [repeats]  # all else would be the chance of one draw, another for each seed
     z = (zeros - share) / sqrt(share * (1 - share))
     return [repeats, *_independent(z), share_of(ZEROS, zeros, before[1])]
 

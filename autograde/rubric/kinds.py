@@ -257,9 +257,10 @@ def _manner(value: Plain) -> Plain:
 
 
 def is_given(case: Case) -> bool:
-    """Return whether what is expected is an argument handed back, one number, or nothing.
+    """Return whether nobody has to compute what is expected, even where it depends on the inputs.
 
-    Nobody has to compute that, even where it depends on the inputs.
+    It is an argument handed back, nothing, or one number at every place. A result of a single
+    number, such as a loss, has to be computed.
     """
     value = case.outcome.value
     if not hasattr(value, "flatten"):  # neither a tensor nor an array
@@ -267,7 +268,7 @@ def is_given(case: Case) -> bool:
     arguments = case.before if isinstance(case.before, list | tuple) else [case.before]
     handed_back = any(apart(value, each).distance == 0 for each in arguments)
     entries = value.flatten()
-    return handed_back or bool((entries == entries[:1]).all())
+    return handed_back or (len(entries) != 1 and bool((entries == entries[:1]).all()))
 
 
 class Kinds(dict[str, Call]):

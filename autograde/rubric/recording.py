@@ -16,6 +16,10 @@ REFUSAL = "refused"
 """The value that a probe records in place of a result when a call refused its arguments."""
 
 
+FURTHER = "it has a parameter"
+"""How it is said that a layer holds more than the contract names."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A value, or the exception raised instead of one; `at` is the student's line that raised."""

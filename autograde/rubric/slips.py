@@ -14,7 +14,7 @@ from math import isfinite, prod
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
-from autograde.rubric.recording import REFUSAL, Case, Outcome
+from autograde.rubric.recording import FURTHER, REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
 from autograde.values.dispatch import apart, cast_like, module_of, says_much
 
@@ -145,9 +145,14 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
     if outcome.error == "ContractBroken":  # the result itself is right, but cut off
-        return True
+        return not _has_more(outcome)
     wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
     return bool(wrong) and all(got is None or says_much(got) for got in wrong)
+
+
+def _has_more(outcome: Outcome) -> bool:
+    """Return whether a layer was found to hold a parameter that the contract does not name."""
+    return outcome.error == "ContractBroken" and outcome.message.startswith(FURTHER)
 
 
 def _not_refused(outcome: Outcome, case: Case) -> bool:
@@ -247,6 +252,15 @@ SLIPS = (
     ),
 )
 
+HAS_MORE = Slip(
+    "has_more",
+    "a layer may hold more than the exercise names.",
+    "The line on what learns names what yours holds besides. What is it there for?",
+    lambda outcome, _: _has_more(outcome),
+    ("gradient",),
+)
+"""Named with the results that it spoils: what nobody set starts from random numbers."""
+
 
 def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, tuple[int, ...]]]:
     """Return the slips of a wrong answer, each with the places of the lines that show it.
@@ -265,5 +279,10 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
         if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
             found.append((slip, lines))
             explained |= {*lines}
-    after_results = {i for i in wrong if kinds[i] == "gradient"} if explained & results else set()
-    return found if explained | after_results == set(wrong) else []
+    gradients = {i for i in wrong if kinds[i] == "gradient"}
+    after_results = gradients if explained & results else set()
+    if explained | after_results == set(wrong):
+        return found
+    if any(_has_more(outcome) for i in gradients for _, outcome, _ in wrong[i]):
+        return [(HAS_MORE, tuple(sorted(results | gradients)))]
+    return []

@@ -12,7 +12,7 @@ from autograde.rubric.probes.calls import ContractBroken, refusal, turned
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
-from autograde.rubric.recording import REFUSAL
+from autograde.rubric.recording import FURTHER, REFUSAL
 
 
 class LayerProbe(Probe):
@@ -193,7 +193,7 @@ class LayerProbe(Probe):
         known = {id(parameter) for parameter in own.values()}
         for name, parameter in layer.named_parameters():
             if parameter.requires_grad and id(parameter) not in known:
-                raise ContractBroken(f"it has a parameter {name}, which it should not have")
+                raise ContractBroken(f"{FURTHER} {name}, which it should not have")
         return own
 
 
