@@ -16,10 +16,6 @@ REFUSAL = "refused"
 """The value that a probe records in place of a result when a call refused its arguments."""
 
 
-FURTHER = "it has a parameter"
-"""How it is said that a layer holds more than the contract names."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """A value, or the exception raised instead of one; `at` is the student's line that raised."""
@@ -32,6 +28,16 @@ class Outcome:
     @property
     def refused(self) -> bool:
         return self.error in [each.__name__ for each in REFUSED]
+
+    @property
+    def broken(self) -> bool:
+        """True when the answer has something else than its contract names, or more."""
+        return self.error == "ContractBroken" or self.has_more
+
+    @property
+    def has_more(self) -> bool:
+        """True for a layer with a parameter that its contract does not name."""
+        return self.error == "HasMore"
 
     @property
     def not_attempted(self) -> bool:

@@ -14,7 +14,7 @@ from math import isfinite, prod
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
-from autograde.rubric.recording import FURTHER, REFUSAL, Case, Outcome
+from autograde.rubric.recording import REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
 from autograde.values.dispatch import apart, cast_like, module_of, says_much
 
@@ -144,22 +144,17 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 
 
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
-    if outcome.error == "ContractBroken":  # the result itself is right, but cut off
-        return not _has_more(outcome)
+    if outcome.broken:  # the result itself is right, but cut off
+        return not outcome.has_more
     wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
     return bool(wrong) and all(got is None or says_much(got) for got in wrong)
-
-
-def _has_more(outcome: Outcome) -> bool:
-    """Return whether a layer was found to hold a parameter that the contract does not name."""
-    return outcome.error == "ContractBroken" and outcome.message.startswith(FURTHER)
 
 
 def _not_refused(outcome: Outcome, case: Case) -> bool:
     """Return whether a refusal is due that did not come, or came as an error of another kind."""
     due = case.outcome.value
     if outcome.error is not None:
-        return outcome.error not in (NOT_REACHED, "ContractBroken") and _refusal_in(due)
+        return outcome.error != NOT_REACHED and not outcome.broken and _refusal_in(due)
     return any(_refusal_in(expected) for _, expected in _parts(outcome.value, due))
 
 
@@ -241,7 +236,7 @@ SLIPS = (
         "contract_broken",
         "names, sizes and types may be others than those that the exercise gives.",
         "The first wrong line says what is not as agreed. Where do you choose it?",
-        lambda outcome, _: outcome.error == "ContractBroken",
+        lambda outcome, _: outcome.broken,
     ),
     Slip(
         "argument_changed",
@@ -256,7 +251,7 @@ HAS_MORE = Slip(
     "has_more",
     "a layer may hold more than the exercise names.",
     "The line on what learns names what yours holds besides. What is it there for?",
-    lambda outcome, _: _has_more(outcome),
+    lambda outcome, _: outcome.has_more,
     ("gradient",),
 )
 """Named with the results that it spoils: what nobody set starts from random numbers."""
@@ -283,6 +278,6 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     after_results = gradients if explained & results else set()
     if explained | after_results == set(wrong):
         return found
-    if any(_has_more(outcome) for i in gradients for _, outcome, _ in wrong[i]):
+    if any(outcome.has_more for i in gradients for _, outcome, _ in wrong[i]):
         return [(HAS_MORE, tuple(sorted(results | gradients)))]
     return []

@@ -33,6 +33,10 @@ class ContractBroken(Exception):
     """An answer misses something that its contract names; the message is for the student."""
 
 
+class HasMore(ContractBroken):
+    """A layer has a parameter that its contract does not name."""
+
+
 def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
     """Return the value with each tensor in it changed."""
     if is_tensor(value):

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.probes.calls import ContractBroken, refusal, turned
+from autograde.rubric.probes.calls import ContractBroken, HasMore, refusal, turned
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
-from autograde.rubric.recording import FURTHER, REFUSAL
+from autograde.rubric.recording import REFUSAL
 
 
 class LayerProbe(Probe):
@@ -187,13 +187,13 @@ class LayerProbe(Probe):
         """Return the layer's own parameters by the names of the weights put into it.
 
         Raises:
-            ContractBroken: the layer has parameters besides these; outputs do not show them all.
+            HasMore: the layer has parameters besides these; outputs do not show them all.
         """
         own: Weights = {name: layer.get_parameter(name) for name in weights}
         known = {id(parameter) for parameter in own.values()}
         for name, parameter in layer.named_parameters():
             if parameter.requires_grad and id(parameter) not in known:
-                raise ContractBroken(f"{FURTHER} {name}, which it should not have")
+                raise HasMore(f"it has a parameter {name}, which it should not have")
         return own
 
 
