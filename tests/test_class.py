@@ -45,7 +45,7 @@ SCORES = {
 WORDS = {
     "unfinished_untouched": "Not written yet.",
     "syntax_error": "The answer cell raised SyntaxError",
-    "endless_loop": "The rubric was interrupted: a call took too long.",
+    "endless_loop": "took too long (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "[cut off]",

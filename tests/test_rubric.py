@@ -151,7 +151,7 @@ def test_an_interrupt_says_in_one_line_where_it_came(monkeypatch: pytest.MonkeyP
     run("def endless(x):\n    while True:\n        raise KeyboardInterrupt\n", names)
     with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt) as interrupt:
         counted(names["endless"])
-    where = "`endless(2)` took too long, in line 3: raise KeyboardInterrupt"
+    where = "`endless(2)` took too long (in line 3: raise KeyboardInterrupt)"
     assert interrupt.value._render_traceback_() == [f"Interrupted: {where}"]  # type: ignore[attr-defined]
     verdict = judge(recordings["it"], make_key(counted, lambda n: n))
     assert verdict.note == f"The rubric was interrupted: {where}."

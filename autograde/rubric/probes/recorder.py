@@ -203,7 +203,7 @@ def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args
 def _took_too_long(call: str, error: KeyboardInterrupt) -> str:
     """Return what was running when a rubric was interrupted, and where."""
     at, last = raised(error).at, call.split("\n")[-1]
-    return f"`{last}` took too long" + (f", in {at}" if at else "")
+    return f"`{last}` took too long" + (f" (in {at})" if at else "")
 
 
 def _change(before: Plain, after: Plain) -> str:
