@@ -46,12 +46,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def laptop(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the wheel; only its dependencies are borrowed from this one."""
     folder = tmp_path_factory.mktemp("laptop")
+    (folder / "home").mkdir()
     venv.create(folder / "env", with_pip=False)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "env" / "bin" / "python")]
-    subprocess.run([*pip, "install", "-qq", "--no-deps", "--no-index", str(wheel)], check=True)
+    install = [*pip, "install", "-qq", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, env=of_laptop(folder), check=True)
     (packages,) = (folder / "env").glob("lib/*/site-packages")
     packages.joinpath("borrowed.pth").write_text("\n".join(site.getsitepackages()))
-    (folder / "home").mkdir()
     return folder
 
 
