@@ -107,8 +107,9 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
         return replace(failed(key, NOT_WRITTEN), attempted=False)
+    floats = _floats(key)
     found = [
-        _judge_line(*row, _floats(key))
+        _judge_line(*row, floats)
         for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
     banned = any(
@@ -287,13 +288,10 @@ def stop_in_words(stopped: Stop | None) -> str:
     if stopped is None:
         return ""
     if stopped.missing:
-        name, near = stopped.missing, stopped.near
-        if near:
-            return (
-                f"Not checked: `{name}` is not defined, but `{near}` is. The name has to be "
-                f"`{name}`."
-            )
-        return f"Not checked: `{name}` is not defined yet. Run the cell that defines it."
+        missing = f"Not checked: `{stopped.missing}` is not defined"
+        if stopped.near:
+            return f"{missing}, but `{stopped.near}` is. The name has to be `{stopped.missing}`."
+        return f"{missing} yet. Run the cell that defines it."
     if stopped.error == "KeyboardInterrupt":
         return f"The rubric was interrupted: {stopped.message or 'a call took too long'}."
     return f"The rubric was stopped by {stopped.error}: {stopped.message}"

@@ -1,4 +1,4 @@
-"""Dates, spans of time, Decimals and Fractions, which are compared exactly."""
+"""Dates, spans of time and Fractions, compared exactly; Decimals, but for their rounding."""
 
 from __future__ import annotations
 
