@@ -157,7 +157,8 @@ def lab(root: Path, scratch: Path, command: tuple[str, ...] = JUPYTERLAB) -> Ite
         process = subprocess.Popen(
             [*command, "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
              "--port-retries=0", f"--IdentityProvider.token={token}",
-             "--LabApp.expose_app_in_browser=True"],
+             "--LabApp.expose_app_in_browser=True",
+             "--JupyterNotebookApp.expose_app_in_browser=True"],
             cwd=root, stdout=log, stderr=log, env={**os.environ, **folders, "PATH": path},
         )  # fmt: skip
     running = Lab(root, f"http://127.0.0.1:{port}", token)

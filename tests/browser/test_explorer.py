@@ -246,6 +246,7 @@ def test_the_same_in_notebook(running: Lab, browser: Browser, camera: Camera) ->
         page.set_viewport_size({"width": 1366, "height": 1000})
         page.goto(f"{running.url}/notebooks/{NAME}?token={running.token}")
         expect(page.locator(".jp-CodeCell")).to_have_count(len(CELLS), timeout=SLOW)
+        person.kernel_is_idle(page)
         run_both(page)
         expect(explorer(page)).to_be_visible(timeout=SLOW)
         button(page, "gym").first.click()
