@@ -19,7 +19,7 @@ from autograde.authoring import expected, lint
 from autograde.authoring.marks import students_version
 from autograde.authoring.measure import SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
-from autograde.authoring.variants import read_variants
+from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
 from autograde.grading.running.reference import Lines, load, right_key
@@ -60,6 +60,21 @@ they came about. The others have to show it by their results."""
 
 Failures = dict[str, dict[str, list[str]]]
 """What was said of lines that should be right, on each seed: by answer, then by line."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A wrong variant on one seed.
+
+    `margin` is the distance, in tolerances, on the line that it misses most clearly, `needed` the
+    least that is allowed there, `share` its share of the points. `ideas` says that every line that
+    it misses holds the idea of the exercise.
+    """
+
+    margin: float
+    needed: float
+    share: float
+    ideas: bool
 
 
 @dataclass(frozen=True)
@@ -161,20 +176,18 @@ def judge_variants(
     """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed: Failures = defaultdict(lambda: defaultdict(list))
+    missed: dict[Variant, list[Missed]] = {variant: [] for variant in variants.wrong}
     broken: dict[str, str] = {}
-    ideas = dict.fromkeys(earned, False)
-    lines, guessed, watched = 0, list[str](), list[str]()
+    lines, of_lines = 0, list[str]()
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
         except CourseError as error:
             broken["reference"] = str(error)
             continue
-        lines, guessed = len(key.expected.lines), _guessed(key)
-        watched = _too_much_watched(key)
+        guessed = _guessed(key)
+        lines, of_lines = len(key.expected.lines), guessed + _too_much_watched(key)
         trusted = bool(guessed)
         verdict = judge(reference.record(exercise.name, seed), key, trusted=trusted)
         own = _note(failed[OWN], verdict)
@@ -186,13 +199,10 @@ def judge_variants(
             else:
                 verdict = judge(recording, key, trusted=trusted)
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
-        for variant in variants.wrong:
-            recording = expected.record(reference, variant, seed)
-            margins[variant.name].append(_margin(recording, key))
-            verdict = judge(recording, key, trusted=True)
-            share = verdict.points / exercise.points
-            if share > earned[variant.name]:
-                earned[variant.name], ideas[variant.name] = share, _misses_ideas(verdict, key)
+        for variant, found in missed.items():
+            found.append(_missed(expected.record(reference, variant, seed), key))
+    judged = {variant: found for variant, found in missed.items() if found}
+    earned = {variant.name: _most(found).share for variant, found in judged.items()}
     shares = sorted(earned.items(), key=lambda item: -item[1])
     return Result(
         exercise=exercise.name,
@@ -200,30 +210,40 @@ def judge_variants(
         lines=lines,
         right=len(variants.right),
         wrong=len(variants.wrong),
-        margin=min((_least(each)[0] for each in margins.values()), default=inf),
+        margin=min((_least(found).margin for found in judged.values()), default=inf),
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=(
             *broken.values(),
-            *guessed,
-            *watched,
+            *of_lines,
             *_in_words(failed, len(seeds), lesson.name, measured),
-            *filter(None, (_too_near(name, each) for name, each in margins.items())),
-            *(
-                f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
-                f"most {MOST_EARNED:.0%} are allowed. {IDEA_TODO[ideas[each.name]]}, or call it a "
-                "near miss"
-                for each in variants.wrong
-                if each.heading == "wrong" and MOST_EARNED < earned[each.name] < 1
-            ),
-            *(
-                f"the near miss {each.name} that is made from the lesson's own answer earns "
-                f"{earned[each.name]:.0%} of the points; at least {MOST_EARNED:.0%} are expected, "
-                "since it has the idea. Leave it out, or write it"
-                for each in variants.wrong
-                if each.made and earned[each.name] < MOST_EARNED
-            ),
+            *(fault for variant, found in judged.items() for fault in _of_wrong(variant, found)),
         ),
     )
+
+
+def _missed(recording: Recording, key: Key) -> Missed:
+    """Return how far a wrong variant misses on one seed, and what it earns."""
+    verdict = judge(recording, key, trusted=True)
+    share = verdict.points / key.points
+    return Missed(*_margin(recording, key), share, _misses_ideas(verdict, key))
+
+
+def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:
+    """Yield what to do about a wrong variant that is too near, or earns too much or too little."""
+    if near := _too_near(variant.name, found):
+        yield near
+    most = _most(found)
+    if variant.heading == "wrong" and MOST_EARNED < most.share < 1:
+        yield (
+            f"the wrong variant {variant.name} earns {most.share:.0%} of the points; at most "
+            f"{MOST_EARNED:.0%} are allowed. {IDEA_TODO[most.ideas]}, or call it a near miss"
+        )
+    if variant.made and most.share < MOST_EARNED:
+        yield (
+            f"the near miss {variant.name} that is made from the lesson's own answer earns "
+            f"{most.share:.0%} of the points; at least {MOST_EARNED:.0%} are expected, since it "
+            "has the idea. Leave it out, or write it"
+        )
 
 
 def _guessed(key: Key) -> list[str]:
@@ -257,20 +277,25 @@ def _too_much_watched(key: Key) -> list[str]:
     ]
 
 
-def _least(margins: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the margin that is the smallest part of what is needed, and what is needed."""
-    return min(margins, key=lambda each: each[0] / each[1])
+def _least(found: Sequence[Missed]) -> Missed:
+    """Return the seed on which the margin is the smallest part of what is needed."""
+    return min(found, key=lambda each: each.margin / each.needed)
 
 
-def _too_near(name: str, margins: Sequence[tuple[float, float]]) -> str:
+def _most(found: Sequence[Missed]) -> Missed:
+    """Return the first seed on which it earns the most."""
+    return max(found, key=lambda each: each.share)
+
+
+def _too_near(name: str, found: Sequence[Missed]) -> str:
     """Return what to do about a wrong variant that is not told apart on every seed, or ""."""
-    margin, least = _least(margins)
-    if margin >= least:
+    least = _least(found)
+    if least.margin >= least.needed:
         return ""
-    passed = sum(margin <= 1 for margin, _ in margins)
-    if 0 < passed < len(margins):
+    passed = sum(each.margin <= 1 for each in found)
+    if 0 < passed < len(found):
         return (
-            f"the wrong variant {name} passes every line on {passed} of {len(margins)} seeds: draw "
+            f"the wrong variant {name} passes every line on {passed} of {len(found)} seeds: draw "
             "inputs that always show what it gets wrong, or add a case that is not drawn"
         )
     if passed:
@@ -279,8 +304,8 @@ def _too_near(name: str, margins: Sequence[tuple[float, float]]) -> str:
             "what it is meant to get wrong"
         )
     return (
-        f"the wrong variant {name} misses by {margin:.1f} tolerances, {least:g} are needed: draw "
-        "larger or less friendly inputs"
+        f"the wrong variant {name} misses by {least.margin:.1f} tolerances, {least.needed:g} are "
+        "needed: draw larger or less friendly inputs"
     )
 
 
@@ -318,10 +343,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
 
 
 def _margin(recording: Recording, key: Key) -> tuple[float, float]:
-    """Return a wrong variant's margin, and the least margin allowed.
-
-    The margin is the distance, in tolerances, on the line that it misses most clearly.
-    """
+    """Return a wrong variant's margin, and the least margin needed."""
     margin, least = 0.0, float(SAFETY)
     outcomes = outcomes_of(recording, key.expected)
     for line, found, tolerance in zip(key.expected.lines, outcomes, key.tolerances, strict=True):
