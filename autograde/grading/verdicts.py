@@ -73,16 +73,10 @@ def judge_notebook(
         except Exception:  # the points stand
             unjudged[name] = traceback.format_exc()
         if not verdict.passed:
-            answer, rubric = (names_of(cells[n].source) for n in (name, exercise.rubric_cell))
-            called = answer.needed | rubric.needed
-            earlier = [n for n in keys[name].needs if n in called and not verdicts[n].passed]
-            said = [verdict.note, *_around(exercise, cells, record.notes)]
-            if released and verdict.judged:
-                said += rebound(record.nb, released, exercise)
-            if earlier and verdict.judged:
-                said.append(repair_first(earlier))
-                verdict = replace(verdict, beliefs=())  # they would be the earlier one's
-            verdict = replace(verdict, note="\n".join(text for text in said if text))
+            called = _called(exercise, cells)
+            needs = [each for each in keys[name].needs if each in called]
+            earlier = [each for each in needs if not verdicts[each].passed]
+            verdict = _explained(verdict, exercise, record, earlier, released)
         verdicts[name] = verdict
     if unjudged and not problem:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
@@ -90,6 +84,34 @@ def judge_notebook(
         record = replace(record, problem=failure, fault="".join(unjudged.values()))
     now = f"{date.today():%Y-%m-%d}"
     return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
+
+
+def _called(exercise: Exercise, cells: Mapping[str, NotebookNode]) -> frozenset[str]:
+    """Return the names that an answer and its rubric need."""
+    answer, rubric = (names_of(cells[n].source) for n in (exercise.name, exercise.rubric_cell))
+    return answer.needed | rubric.needed
+
+
+def _explained(
+    verdict: Verdict,
+    exercise: Exercise,
+    record: Record,
+    earlier: list[str],
+    released: NotebookNode | None,
+) -> Verdict:
+    """Return the verdict on a wrong answer with what happened around it in its note.
+
+    Args:
+        earlier: exercises that it calls and that are wrong themselves. Misconceptions would be
+            theirs.
+    """
+    said = [verdict.note, *_around(exercise, named_cells(record.nb), record.notes)]
+    if released and verdict.judged:
+        said += rebound(record.nb, released, exercise)
+    if earlier and verdict.judged:
+        said.append(repair_first(earlier))
+        verdict = replace(verdict, beliefs=())
+    return replace(verdict, note="\n".join(text for text in said if text))
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
