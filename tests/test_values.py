@@ -23,7 +23,7 @@ from autograde.values.packing import pack, unpack
 
 Point = namedtuple("Point", "x y")
 MADE = {"a": [1.5, 2.5], "b": ["x", None]}
-SYMMETRIC = np.array([[2.0, 1.0], [1.0, 2.0]])
+MODES = np.linalg.eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))
 
 
 @dataclass
@@ -122,7 +122,7 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "a scalar for an int": (np.int32(2), 2),
     "an array of no dimensions for a float": (np.array(2.5), 2.5),
     "a float for an array of no dimensions": (2.5, np.array(2.5)),
-    "a tuple for a named one of NumPy": (tuple(np.linalg.eigh(SYMMETRIC)), np.linalg.eigh(SYMMETRIC)),
+    "a tuple for a named one of NumPy": (tuple(MODES), MODES),
     "a scalar for a bool": (np.bool_(True), True),
     "a whole number for a float": ({"rate": 0}, {"rate": 0.0}),
     "the same amount": (Decimal("1.5"), Decimal("1.50")),

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from autograde.authoring import expected, lint
 from autograde.authoring.marks import students_version
-from autograde.authoring.measure import SAFETY, WIDEST, for_each_exercise
+from autograde.authoring.measure import MEASURED_SEEDS, SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Exercise, Lesson
@@ -155,12 +155,11 @@ def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
             )
 
 
-def judge_variants(
-    lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = CHECKED_SEEDS
-) -> Result:
-    """Judge every variant of one exercise on these seeds; name each fault once."""
+def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()) -> Result:
+    """Judge every variant of one exercise, on several seeds or these; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
+    seeds = seeds or _seeds(measured)
     margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed: Failures = defaultdict(lambda: defaultdict(list))
@@ -224,6 +223,13 @@ def judge_variants(
             ),
         ),
     )
+
+
+def _seeds(measured: Lines) -> Sequence[int]:
+    """Return the seeds to judge on: where right answers differed on some when they were measured,
+    those too, to name the answer."""
+    differed = any(line["tolerance"] == SAFETY * WIDEST for line in measured.values())
+    return [*CHECKED_SEEDS, *(MEASURED_SEEDS if differed else ())]
 
 
 def _guessed(key: Key) -> list[str]:
@@ -304,8 +310,8 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
             todo = "Correct it, or leave the line out"
         elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
             todo = (
-                "Correct it; if it is right, the line tells right answers apart: ask for what they "
-                "share, of random draws through a check. If the expected number is 0 but for "
+                "Correct it; if it is right, compare only what right answers share: call a helper "
+                "that returns it, or for random draws a check. If the expected number is 0 but for "
                 "rounding, draw inputs that lead to another, or have the answer round"
             )
         else:
