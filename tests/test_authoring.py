@@ -344,6 +344,19 @@ def test_right_answers_that_differed_when_measured_are_judged_on_all_those_input
     )
 
 
+def test_a_line_that_only_lacks_another_is_not_what_a_right_variant_fails(mine: Lesson) -> None:
+    first, constant = "def _(r):\n", '    r.call("a constant", center_rows, torch.ones(2, 3))\n'
+    mine.text.write_text(mine.text.read_text().replace(first, first + constant))
+    path = mine.folder / VARIANTS
+    by_hand = "x.sum(dim=-1, keepdim=True) / x.shape[-1]"
+    path.write_text(path.read_text().replace(by_hand, "x.sum(dim=0) / x.shape[0]"))
+    measure(mine, seeds=range(1000, 1012))
+    assert read_tolerances(mine)["center_rows"]["a constant"]["claim"]
+    faults = " ".join(check.check(mine)[0].faults)
+    assert "the right variant sum_over_count fails “every row has the mean 0”" in faults
+    assert "“a constant”" not in faults
+
+
 CATCHING = """
 
 def safely(x):

@@ -23,7 +23,7 @@ from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
 from autograde.grading.running.reference import Lines, load, right_key
-from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.judge import GUESSED, Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
@@ -291,11 +291,19 @@ def _too_near(name: str, margins: Sequence[tuple[float, float]]) -> str:
 
 
 def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] = ()) -> set[str]:
-    """Note the lines that an answer fails, with why, and return them; `known` are left out."""
-    wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
-    for line in wrong:
-        lines[line.name].append(line.failure.sentence if line.failure else verdict.note)
-    return {line.name for line in wrong}
+    """Note the lines that an answer fails, with why, and return them; `known` are left out.
+
+    So are lines that only do not count because others are wrong.
+    """
+    said = {
+        line.name: line.failure.sentence if line.failure else verdict.note
+        for line in verdict.lines
+        if not line.passed and line.name not in known
+    }
+    wrong = {name: why for name, why in said.items() if why != GUESSED}
+    for name, why in wrong.items():
+        lines[name].append(why)
+    return {*wrong}
 
 
 def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
