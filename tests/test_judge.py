@@ -405,7 +405,7 @@ def test_another_error_is_asked_for_where_the_reference_raises_it(body: str, sai
 
 def test_a_number_that_is_nearly_right_is_told_how_near_it_has_to_be() -> None:
     near, far = (verdict_on(lambda x, by=by: right(x) * (1 + by)) for by in (2e-3, 0.2))
-    assert "The relative error is 0.002; up to 1e-05 is right." in said_of(near)
+    assert "The largest relative error is 0.002; up to 1e-05 is right." in said_of(near)
     assert "relative error" not in said_of(far)
 
 

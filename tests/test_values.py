@@ -451,6 +451,8 @@ def test_what_rounding_leaves_of_0_is_shown_as_0() -> None:
     assert found.symptom == "is 2-3j, expected 2+3j"
     table, _ = side_by_side(*found.pair, found.pair_at)
     assert table.rows == (("1+0j", "0+0j", "2-3j"),)
+    more = apart(to_plain(wrong), to_plain(right[:2])).in_words()
+    assert side_by_side(*more.pair, more.pair_at)[0].rows == table.rows
     small = apart(np.array([1e-300, 1e-200]), np.array([1e-300, 2e-200])).in_words()
     assert small.symptom == "is 1e-200, expected 2e-200"
 

@@ -187,7 +187,7 @@ def _judge_line(
     of_numbers = line.kind != "gradient" and float_types(case.before) <= floats
     found = found.in_words()
     if KINDS[line.kind].tolerance is None and found.distance <= NEARLY:
-        near = f"The relative error is {found.distance:.2g}; up to {tolerance:g} is right."
+        near = f"The largest relative error is {found.distance:.2g}; up to {tolerance:g} is right."
         found = replace(found, note=f"{found.note} {near}".strip())
     return _failure(case, outcome, found, simplest=of_numbers and case is line.cases[0])
 

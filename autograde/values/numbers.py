@@ -225,13 +225,15 @@ def side_by_side(got: Array, expected: Array, where: str) -> Tables:
     """Return tables of two arrays that differ, each the part around the first difference."""
     if expected.size == 0 or (got.size <= 1 and expected.size <= 1):
         return None, None
+    scale = _scale(expected)
+    shown = [_without_rounding(each, scale) for each in (got, expected)]
     if got.shape != expected.shape or not comparable(got, expected):
-        return _table(got, (0,) * got.ndim, where), _table(expected, (0,) * expected.ndim, where)
+        one, two = (_table(each, (0,) * each.ndim, where) for each in shown)
+        return one, two
     place, wrong = first_difference(got, expected), wrong_entries(got, expected)
     if not wrong.any():
         return None, None
-    scale = _scale(expected)
-    got, expected = (_without_rounding(each, scale) for each in (got, expected))
+    got, expected = shown
     return _table(got, place, where, wrong), _table(expected, place, where)
 
 
