@@ -323,6 +323,60 @@ def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
     assert todo in fault
 
 
+def test_right_answers_that_differed_when_measured_are_judged_on_all_those_inputs(
+    mine: Lesson,
+) -> None:
+    measured = read_tolerances(mine)
+    measured["center_rows"]["one row"]["tolerance"] = 0.01
+    path = mine.folder / VARIANTS
+    path.write_text(
+        path.read_text().replace(
+            "/ x.shape[-1]", "/ (x.shape[-1] + (x.shape == (1, 8) and bool(x.max() > 5.5)))"
+        )
+    )
+    assert check.check(mine)[0].faults == ()
+    mine.tolerance_file.write_text(json.dumps(measured))
+    (fault,) = check.check(mine)[0].faults
+    assert re.match(
+        "the right variant sum_over_count fails “one row” on [1-9]+ of 54 seeds: .*"
+        "compare only what right answers share",
+        fault,
+    )
+
+
+def test_a_line_that_only_lacks_another_is_not_what_a_right_variant_fails(mine: Lesson) -> None:
+    first, constant = "def _(r):\n", '    r.call("a constant", center_rows, torch.ones(2, 3))\n'
+    mine.text.write_text(mine.text.read_text().replace(first, first + constant))
+    path = mine.folder / VARIANTS
+    by_hand = "x.sum(dim=-1, keepdim=True) / x.shape[-1]"
+    path.write_text(path.read_text().replace(by_hand, "x.sum(dim=0) / x.shape[0]"))
+    measure(mine, seeds=range(1000, 1012))
+    assert read_tolerances(mine)["center_rows"]["a constant"]["claim"]
+    faults = " ".join(check.check(mine)[0].faults)
+    assert "the right variant sum_over_count fails “every row has the mean 0”" in faults
+    assert "“a constant”" not in faults
+
+
+CATCHING = """
+
+def safely(x):
+    try:
+        return center_rows(x)
+    except RuntimeError:
+        return None
+"""
+
+
+def test_a_helper_that_catches_what_an_unwritten_answer_raises_is_named(mine: Lesson) -> None:
+    text = mine.text.read_text().replace('"one row", center_rows', '"one row", safely')
+    mine.text.write_text(
+        re.sub("(?m)^(from autograde.notebook .*\n)", rf"\1{CATCHING}", text, count=1)
+    )
+    measure(mine, seeds=[1000, 1001])
+    caught = "NotImplementedError does not reach “one row”. A helper that catches errors has to"
+    assert caught in said(mine, "check", NAME)
+
+
 ONE_ROW = """
 ## wrong: only_several
 > one row is no matrix.

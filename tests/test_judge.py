@@ -375,6 +375,40 @@ def test_refusals(body: str, said: str) -> None:
     assert said in said_of(verdict)
 
 
+def gives_up(n: int) -> None:
+    raise RuntimeError("no convergence")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise RuntimeError('after 50 steps')", ""),
+        ("return None", "it(2) returns a result, expected a RuntimeError."),
+        ("raise ValueError(n)", "it(2) raises ValueError, expected a RuntimeError."),
+        ("raise KeyError(n)", "it(2) raises KeyError: 2, expected a RuntimeError."),
+    ],
+)
+def test_another_error_is_asked_for_where_the_reference_raises_it(body: str, said: str) -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.refuses("raises RuntimeError when it does not converge", answer, (2,))
+
+    names: dict[str, Any] = {}
+    exec(f"def it(n):\n    {body}", names)  # noqa: S102
+    key = make_key(lines, gives_up)
+    verdict = judge(record(lines, names["it"]), key, trusted=True)
+    assert verdict.passed == (not said)
+    assert said.replace("it(2)", "gives_up(2)") in said_of(verdict)
+    assert not judge(record(lines, lambda n: n), make_key(lines, lambda n: n)).passed
+
+
+def test_a_number_that_is_nearly_right_is_told_how_near_it_has_to_be() -> None:
+    near, far = (verdict_on(lambda x, by=by: right(x) * (1 + by)) for by in (2e-3, 0.2))
+    assert "The largest relative error is 0.002; up to 1e-05 is right." in said_of(near)
+    assert "relative error" not in said_of(far)
+
+
 def test_untouched_exercise_is_not_attempted() -> None:
     verdict = verdict_on(unwritten)
     assert not verdict.attempted

@@ -197,7 +197,11 @@ def test_what_an_answer_does_is_recorded_through_helpers(tmp_path: Path) -> None
     assert helpers["left"]([3, -1, 0]) == [3, 0]
     assert helpers["first"](5, 3) == [5, 4, 3]
     assert helpers["written"]("a\nb\n") == "1: a\n2: b\n"
-    assert helpers["shown"]({"Ada": 3, "Bo": 5}) == (["Ada", "Bo"], [3.0, 5.0], "Scores")
+    assert helpers["shown"]({"Ada": 3, "Bo": 5}) == {
+        "names": ["Ada", "Bo"],
+        "heights": [3.0, 5.0],
+        "title": "Scores",
+    }
     assert helpers["told"]("42") == 42
     silent = "def stairs(n):\n    return '#\\n' * n\n"
     assert wrong_lines(reference, "stairs", silent) == ["one more in each line"]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from conftest import make_key, record
@@ -17,7 +18,7 @@ from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge, stop_in_words
-from autograde.rubric.probes.calls import ContractBroken
+from autograde.rubric.probes.calls import ContractBroken, as_typed
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
@@ -178,7 +179,7 @@ def test_a_line_of_the_lessons_own_is_not_called_the_students() -> None:
     keep(lesson, names, rubric)
     cell = '@rubric("it")\ndef _(r):\n    r.call("a line", first, 2)\n'
     wheres = {
-        "def it(x):\n    return None": "the lesson's own line: return it(x)[0]",
+        "def it(x):\n    return None": "the lesson's line that uses your answer: return it(x)[0]",
         "def it(x):\n    return x.y": "line 2: return x.y",
     }
     for answer, where in wheres.items():
@@ -195,6 +196,22 @@ def test_an_answer_that_asks_a_person_is_told_to_use_its_arguments() -> None:
         "EOFError",
         "nobody is there to answer input(); use the arguments",
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        (np.float64(0.5), "it(0.5)"),
+        (2 - 1j, "it((2-1j))"),
+        ([np.float64(0.5), np.int64(2)], "it([0.5, 2])"),
+        ((1, 2.5), "it((1, 2.5))"),
+        ([i / 3 for i in range(8)], "it(x)"),
+    ],
+)
+def test_numbers_stand_in_a_call_as_one_types_them(given: Any, typed: str) -> None:
+    def it(x: Any) -> None: ...
+
+    assert as_typed(it, (given,)) == typed
 
 
 @pytest.mark.parametrize("case", [2, "ab"])

@@ -23,6 +23,7 @@ from autograde.values.packing import pack, unpack
 
 Point = namedtuple("Point", "x y")
 MADE = {"a": [1.5, 2.5], "b": ["x", None]}
+MODES = np.linalg.eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))
 
 
 @dataclass
@@ -119,6 +120,9 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "nan in an array": (np.array([nan, inf]), np.array([nan, inf])),
     "a scalar for a float": (np.float64(2.5), 2.5),
     "a scalar for an int": (np.int32(2), 2),
+    "an array of no dimensions for a float": (np.array(2.5), 2.5),
+    "a float for an array of no dimensions": (2.5, np.array(2.5)),
+    "a tuple for a named one of NumPy": (tuple(MODES), MODES),
     "a scalar for a bool": (np.bool_(True), True),
     "a whole number for a float": ({"rate": 0}, {"rate": 0.0}),
     "the same amount": (Decimal("1.5"), Decimal("1.50")),
@@ -175,6 +179,8 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a float for an int": ([2.0], [2], "[0] is 2.0, expected 2"),
     "text for bytes": ("a", b"a", " is 'a', expected b'a'"),
     "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
+    "a charge": ({"e": 0.0}, {"e": 1.6e-19}, ", e is 0, expected 1.6e-19"),
+    "a ratio of small numbers": ([2e-30, 3], [1e-30, 3], "[0] is 2e-30, expected 1e-30"),
     "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
     "a student's own": (Mine(), 1.5, " returned a Mine, which cannot be recorded; return a float"),
     "another day": (
@@ -430,6 +436,25 @@ def test_a_call_cannot_change_what_another_is_given() -> None:
     assert apart(to_plain(given), to_plain(copied(given))).distance == 0
     assert [len(given[0]), len(given[1]["a"]), given[2].sum(), given[3].a[0]] == [1, 1, 0, 1]  # type: ignore[arg-type,index,attr-defined,call-overload]
     assert (given[4].notes, given[5].y) == ([], [2])  # type: ignore[attr-defined]
+
+
+def test_a_generator_that_a_call_draws_from_goes_on_elsewhere_as_it_was() -> None:
+    rng = np.random.default_rng(1)
+    mine = copied([rng])[0]
+    assert mine.normal(size=3).tolist() == rng.normal(size=3).tolist()
+
+
+def test_what_rounding_leaves_of_0_is_shown_as_0() -> None:
+    right = np.array([1.0, 0.0, 2 + 3j])
+    wrong = np.array([1.0 + 1e-16j, 3e-17 - 2e-16j, 2 - 3j])
+    found = apart(to_plain(wrong), to_plain(right)).in_words()
+    assert found.symptom == "is 2-3j, expected 2+3j"
+    table, _ = side_by_side(*found.pair, found.pair_at)
+    assert table.rows == (("1+0j", "0+0j", "2-3j"),)
+    more = apart(to_plain(wrong), to_plain(right[:2])).in_words()
+    assert side_by_side(*more.pair, more.pair_at)[0].rows == table.rows
+    small = apart(np.array([1e-300, 1e-200]), np.array([1e-300, 2e-200])).in_words()
+    assert small.symptom == "is 1e-200, expected 2e-200"
 
 
 def test_a_made_up_record_of_pandas_is_compared_without_pandas() -> None:

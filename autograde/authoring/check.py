@@ -17,13 +17,13 @@ from rich.table import Table
 
 from autograde.authoring import expected, lint
 from autograde.authoring.marks import students_version
-from autograde.authoring.measure import SAFETY, WIDEST, for_each_exercise
+from autograde.authoring.measure import MEASURED_SEEDS, SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
 from autograde.grading.running.reference import Lines, load, right_key
-from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.judge import GUESSED, Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
@@ -170,12 +170,11 @@ def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
             )
 
 
-def judge_variants(
-    lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = CHECKED_SEEDS
-) -> Result:
-    """Judge every variant of one exercise on these seeds; name each fault once."""
+def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()) -> Result:
+    """Judge every variant of one exercise, on several seeds or these; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
+    seeds = seeds or _seeds(measured)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     missed: dict[Variant, list[Missed]] = {variant: [] for variant in variants.wrong}
     broken: dict[str, str] = {}
@@ -246,6 +245,13 @@ def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:
         )
 
 
+def _seeds(measured: Lines) -> Sequence[int]:
+    """Return the seeds to judge on: where right answers differed on some when they were measured,
+    those too, to name the answer."""
+    differed = any(line["tolerance"] == SAFETY * WIDEST for line in measured.values())
+    return [*CHECKED_SEEDS, *(MEASURED_SEEDS if differed else ())]
+
+
 def _guessed(key: Key) -> list[str]:
     """Return what to do if no line counts by itself in grading."""
     if not all(key.claims):
@@ -310,11 +316,19 @@ def _too_near(name: str, found: Sequence[Missed]) -> str:
 
 
 def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] = ()) -> set[str]:
-    """Note the lines that an answer fails, with why, and return them; `known` are left out."""
-    wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
-    for line in wrong:
-        lines[line.name].append(line.failure.sentence if line.failure else verdict.note)
-    return {line.name for line in wrong}
+    """Note the lines that an answer fails, with why, and return them; `known` are left out.
+
+    So are lines that only do not count because others are wrong.
+    """
+    said = {
+        line.name: line.failure.sentence if line.failure else verdict.note
+        for line in verdict.lines
+        if not line.passed and line.name not in known
+    }
+    wrong = {name: why for name, why in said.items() if why != GUESSED}
+    for name, why in wrong.items():
+        lines[name].append(why)
+    return {*wrong}
 
 
 def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
@@ -329,8 +343,8 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
             todo = "Correct it, or leave the line out"
         elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
             todo = (
-                "Correct it; if it is right, the line tells right answers apart: ask for what they "
-                "share, of random draws through a check. If the expected number is 0 but for "
+                "Correct it; if it is right, compare only what right answers share: call a helper "
+                "that returns it, or for random draws a check. If the expected number is 0 but for "
                 "rounding, draw inputs that lead to another, or have the answer round"
             )
         else:

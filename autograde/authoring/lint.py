@@ -27,6 +27,7 @@ from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.names import names_of
+from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
@@ -142,9 +143,9 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     body = ast.parse(cell.source).body
     if len(body) != 1 or sum(isinstance(node, heavy) for node in ast.walk(body[0])) > 1:
         yield (
-            f"{name} holds more than its lines: one function of calls, without helpers or imports. "
-            "Whatever else a line needs belongs in a function in the cell that imports rubric, or "
-            "in a probe of the package"
+            f"{name} holds more than its lines: one function of calls, without lambda, helpers or "
+            "imports. Whatever else a line needs belongs in a function in the cell that imports "
+            "rubric, or in a probe of the package"
         )
     code = [line for line in cell.source.splitlines() if code_of(line) and line.strip()[0] != "#"]
     if len(code) > LONGEST_RUBRIC:
@@ -267,6 +268,16 @@ def lint_variants(lesson: Lesson) -> Iterator[str]:
                 yield f"{name}: no wrong variant fails the line “{line.name}”"
 
 
+def _caught(recording: Recording) -> str:
+    """Return the first line that has a result of an exercise that is not written."""
+    return next(
+        f"“{line.name}”"
+        for line in recording.lines
+        if line.kind not in ("unchanged", "forbids")
+        and not all(case.outcome.not_attempted for case in line.cases)
+    )
+
+
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """Yield faults of the stubs: an untouched exercise counts as not attempted.
 
@@ -284,9 +295,14 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
                 "own, between ### BEGIN GIVEN and ### END GIVEN"
             )
             continue
-        verdict = judge(stub.record(name, PRACTICE_SEED), key)
+        recording = stub.record(name, PRACTICE_SEED)
+        verdict = judge(recording, key)
         if GIVEN in cells[name].source:
             if verdict.points:
                 yield f"{name}: the given code earns {verdict.points:g} points"
         elif verdict.attempted:
-            yield f"{name}: the untouched exercise counts as attempted"
+            yield (
+                f"{name}: the untouched exercise counts as attempted, because its "
+                f"NotImplementedError does not reach {_caught(recording)}. A helper that catches "
+                "errors has to raise this one again; it is a RuntimeError"
+            )

@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import NOT_REACHED, is_given, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, is_given, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table, float_types
@@ -13,6 +13,9 @@ from autograde.values.text import short, visible
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
+
+NEARLY = 0.01
+"""A wrong number with a relative error of at most this is told how near it has to be."""
 
 MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
@@ -180,14 +183,18 @@ def _judge_line(
     first = next(wrong_cases(line, outcomes, tolerance), None)
     if first is None:
         return None
-    of_numbers = line.kind != "gradient" and float_types(first[0].before) <= floats
-    return _failure(*first, simplest=of_numbers and first[0] is line.cases[0])
+    case, outcome, found = first
+    of_numbers = line.kind != "gradient" and float_types(case.before) <= floats
+    found = found.in_words()
+    if KINDS[line.kind].tolerance is None and found.distance <= NEARLY:
+        near = f"The largest relative error is {found.distance:.2g}; up to {tolerance:g} is right."
+        found = replace(found, note=f"{found.note} {near}".strip())
+    return _failure(case, outcome, found, simplest=of_numbers and case is line.cases[0])
 
 
 def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
-    found = found.in_words()
     *made, call = case.call.split("\n")
     named = _named_arguments(case)
     inputs = _inputs(named)

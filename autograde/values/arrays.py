@@ -1,8 +1,13 @@
-"""NumPy's arrays and scalars. A scalar is recorded as the Python number that it holds."""
+"""NumPy's arrays and scalars, and what else comes from NumPy or SciPy.
+
+A scalar, or an array of no dimensions, is recorded as the Python number that it holds, and a named
+tuple, such as what `eigh` returns, as a tuple.
+"""
 
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from math import prod
 from typing import Any
 
@@ -25,6 +30,10 @@ DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\
 
 def record(value: Any, within: Within) -> Plain:
     """Return an array, or what a scalar of NumPy holds, as plain data."""
+    if type(value) is np.ndarray and not value.ndim and value.dtype.kind not in "mMO":
+        value = value[()]
+    if isinstance(value, tuple):
+        value = tuple(value)
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         plain = value.item()
         known = not isinstance(plain, np.generic)
@@ -48,7 +57,9 @@ def _recorded(array: numbers.Array) -> Plain:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of an array, even of one that holds objects."""
+    """Return a copy of an array, even of one that holds objects, or of a generator of numbers."""
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return deepcopy(value)
     return value.copy() if isinstance(value, np.ndarray) else python.copied(value)
 
 

@@ -24,6 +24,9 @@ from autograde.values.text import short
 MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
 
+NOTHING = 1e-12
+"""What a float is measured by where 0 is expected."""
+
 WHOLE_FLOATS = 2**53
 """Up to here each whole number is a float of its own."""
 
@@ -87,7 +90,7 @@ def _floats(got: Plain, expected: complex, scale: float) -> Difference:
         return other(got, expected)
     if got == expected or (got != got and expected != expected):
         return SAME
-    distance = abs(got - expected) / max(scale, 1e-12)
+    distance = abs(got - expected) / (scale or NOTHING)
     one, two = numerals(got, expected)
     return Difference(inf if isnan(distance) else distance, f"is {one}, expected {two}")
 

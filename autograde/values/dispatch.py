@@ -15,6 +15,7 @@ from autograde.values.base import Difference, Plain, Record, Table, Tables, With
 LIBRARIES = {
     **dict.fromkeys(("datetime", "decimal", "fractions"), "exact"),
     "numpy": "arrays",
+    "scipy": "arrays",
     "torch": "tensors",
     "pandas": "frames",
 }

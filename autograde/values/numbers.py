@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 SEEN = 1e-4
 """An entry off by more than this share of the largest expected one is shown before others."""
+ROUNDING = 1e-13
+"""A float64 below this share of the largest expected one is shown as 0."""
 LARGEST = 8
 """The most rows and columns of a table; of a larger array, only a part is shown."""
 
@@ -114,7 +116,7 @@ def _errors(got: Array, expected: Array) -> NDArray[np.float64]:
 def first_difference(got: Array, expected: Array) -> tuple[int, ...]:
     """Return the place of the first entry that is clearly off, or else of the one most off."""
     errors = _errors(got, expected)
-    clear = errors > SEEN * max(_scale(expected), 1e-30)
+    clear = errors > SEEN * _scale(expected)
     return _place(int(clear.argmax()) if clear.any() else int(errors.argmax()), errors)
 
 
@@ -124,13 +126,24 @@ def _place(flat: int, of: Array) -> tuple[int, ...]:
 
 def wrong_entries(got: Array, expected: Array) -> NDArray[np.bool_]:
     """Return an array of the shape of both: True where an entry is off."""
-    return _errors(got, expected) > 1e-5 * max(_scale(expected), 1e-30)
+    return _errors(got, expected) > 1e-5 * _scale(expected)
+
+
+def _without_rounding(numbers: Array, scale: float) -> Array:
+    """Return float64 numbers with 0 in place of what is 0 but for rounding."""
+    if numbers.dtype not in (np.float64, np.complex128):
+        return numbers
+    clear = numbers.copy()
+    for part in (clear.real, clear.imag) if clear.dtype.kind == "c" else (clear,):
+        part[np.abs(part) < ROUNDING * scale] = 0
+    return clear
 
 
 def in_words(got: Array, expected: Array) -> tuple[str, str, str]:
     """Return where two arrays of one shape differ first, how, and what the errors share."""
-    place = first_difference(got, expected)
-    one, other = numerals(*(entries(np.asarray(each[place])) for each in (got, expected)))
+    place, scale = first_difference(got, expected), _scale(expected)
+    shown = (_without_rounding(np.asarray(each[place]), scale) for each in (got, expected))
+    one, other = numerals(*map(entries, shown))
     at = str(list(place)) if place else ""
     return at, f"is {one}, expected {other}", pattern(got, expected)
 
@@ -212,11 +225,15 @@ def side_by_side(got: Array, expected: Array, where: str) -> Tables:
     """Return tables of two arrays that differ, each the part around the first difference."""
     if expected.size == 0 or (got.size <= 1 and expected.size <= 1):
         return None, None
+    scale = _scale(expected)
+    shown = [_without_rounding(each, scale) for each in (got, expected)]
     if got.shape != expected.shape or not comparable(got, expected):
-        return _table(got, (0,) * got.ndim, where), _table(expected, (0,) * expected.ndim, where)
+        one, two = (_table(each, (0,) * each.ndim, where) for each in shown)
+        return one, two
     place, wrong = first_difference(got, expected), wrong_entries(got, expected)
     if not wrong.any():
         return None, None
+    got, expected = shown
     return _table(got, place, where, wrong), _table(expected, place, where)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograde.rubric.given import given_in
-from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
+from autograde.rubric.recording import RAISES, REFUSAL, REFUSED, Outcome
 from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
 from autograde.values.loaded import is_module, is_tensor, loaded_torch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 RAISED = (Exception, SystemExit)
 """An answer may raise these; each is the outcome of that call alone. `sys.exit()` is one."""
 Args = tuple[Any, ...]
+LONGEST_TYPED = 80
+"""A list of numbers that takes more characters goes by its parameter's name."""
 
 
 class ContractBroken(Exception):
@@ -123,13 +125,21 @@ def _argument(value: Any, name: str) -> str:
     match value:
         case np.ndarray():
             return f"array({_short(value.tolist())})" if value.size <= 3 else name
-        case None | bool() | int() | float() | str():
+        case np.number() | np.bool_() | np.str_():
+            return repr(value.item())
+        case None | bool() | int() | float() | complex() | str():
             return repr(value)
         case _ if isinstance(value, EXACT_TYPES):
             return repr(value)
-        case list() | tuple() if all(isinstance(item, int | float) for item in value):
-            return repr(value)
+        case list() | tuple() if all(isinstance(item, int | float | np.number) for item in value):
+            plain = type(value) in (list, tuple)
+            typed = repr(type(value)(map(_plain, value)) if plain else value)
+            return typed if len(typed) <= LONGEST_TYPED else name
     return getattr(value, "__name__", name)
+
+
+def _plain(number: Any) -> Any:
+    return number.item() if isinstance(number, np.number) else number
 
 
 def _short(value: Any) -> str:
@@ -157,7 +167,7 @@ def refusal(call: Callable[..., Any], *args: Any) -> str:
     except REFUSED:
         return REFUSAL
     except RAISED as error:
-        return f"raises {family(error)}: {error}"
+        return f"{RAISES}{family(error)}: {error}"
     if isinstance(result, BaseException):
         return "returns an error instead of raising it"
     return "returns a result"
@@ -184,5 +194,5 @@ def _student_line(error: BaseException) -> str:
             continue
         if file not in given_in(frame.f_globals).files:
             return f"line {number}: {text}"
-        lessons = lessons or f"the lesson's own line: {text}"
+        lessons = lessons or f"the lesson's line that uses your answer: {text}"
     return lessons

@@ -142,6 +142,8 @@ class Rubric(Recorder):
     def refuses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record for each tuple of arguments whether the answer raises a ValueError.
 
+        Where the lesson's own answer raises another error, that is what is asked for.
+
         r.refuses("raises ValueError when n is below 1", identity, (0,), (-3,))
         """
         self.record(line, "refuses", partial(refusal, answer), cases, answer)
