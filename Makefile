@@ -18,7 +18,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
-		printf '  make %-12s  %s\n' "$$name" "$$what"; done
+		printf '  make %-14s  %s\n' "$$name" "$$what"; done
 
 demo: $(READY) ## grade a sample class in a scratch folder
 	@$(VENV) python examples/demo.py
