@@ -14,6 +14,7 @@ from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
+from autograde.installed import manual
 from autograde.rubric.kinds import KINDS
 
 NAME = "07_my_lesson"
@@ -248,7 +249,7 @@ def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, slip: Slip) -> No
 
 MISSING: dict[str, tuple[str, str]] = {
     TOLERANCES: ("no tolerance was measured", "Run: autograde check --measure"),
-    VARIANTS: ("center_rows has no variants", "docs/authoring.md shows one"),
+    VARIANTS: ("center_rows has no variants", f"{manual() / 'authoring.md'} shows one"),
 }
 
 

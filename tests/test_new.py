@@ -18,6 +18,7 @@ from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course_config import CONFIG
 from autograde.grading.record import read_note
+from autograde.installed import manual
 from autograde.rubric.judge import Verdict
 from autograde.workspace.project import find_project
 
@@ -210,7 +211,7 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     result = run(mine.root, "build", NAME)
     assert result.exit_code == 1
     assert said in result.output
-    assert "docs/authoring.md, “A course of your own”" in result.output
+    assert f"{manual() / 'authoring.md'}, “A course of your own”" in result.output
     assert "## A course of your own" in PAGE
 
 
