@@ -18,7 +18,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
-		printf '  make %-12s  %s\n' "$$name" "$$what"; done
+		printf '  make %-14s  %s\n' "$$name" "$$what"; done
 
 demo: $(READY) ## grade a sample class in a scratch folder
 	@$(VENV) python examples/demo.py
@@ -110,7 +110,7 @@ clean: ## remove the environment and the caches, never grades or submissions
 $(READY): requirements.lock pyproject.toml
 	@test -x .venv/bin/pip || $(MAKE) --no-print-directory python
 	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
-	@echo 'Setting up .venv: 1.7 GB on disk with PyTorch for CPUs, more where pip brings CUDA.' \
+	@echo 'Setting up .venv: 1.9 GB on disk with PyTorch for CPUs, more where pip brings CUDA.' \
 		'The first time takes a few minutes.' >&2
 	@.venv/bin/python $(PIP_INSTALL) -r requirements.lock
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .

@@ -1,6 +1,6 @@
 """This course's own package: what its lessons import, passed on from the grader or its own.
 
-language, grammar   the stories and their words
+language, grammar   the stories and their words; real_text is another text to learn
 tiny_gpt, trained   a small GPT; the one that was trained, and functions to study it
 traces              the lines of a layer, each beside the step that it computes
 training            trains a model on stories; train_model trains the one that comes with the course

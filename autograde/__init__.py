@@ -14,7 +14,8 @@ workspace/  the student's own copy: lab, update, submit, self
 course, course_config, course_package and versions are the course itself, nbgrader_settings what it
 asks of nbgrader; installed finds courses that came in wheels; cli and terminal are the command;
 grader says which grader this is; progress is what a student has solved, cards what to remember of
-it; files writes whole files; words escapes text that a student may have written.
+it; data_files are those that travel with a lesson, files writes whole ones; words escapes text that
+a student may have written.
 """
 
 __version__ = "1.0.0"

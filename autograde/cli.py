@@ -185,7 +185,10 @@ def dist(lessons: tuple[str, ...], apart: bool) -> None:
 @main.command()
 @click.argument("target", type=click.Path(path_type=Path), required=False)
 def site(target: Path | None) -> None:
-    """Write the lessons as pages to build/site."""
+    """Write the lessons as pages to build/site.
+
+    TARGET is another folder to write them to.
+    """
     from autograde.authoring.site import build_site
 
     root = the_course()
@@ -300,7 +303,12 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
 @main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--format", "form", required=True, type=click.Choice(["csv", "canvas", "moodle"]))
-@click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--to",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: grades.csv, grades-canvas.csv or grades-moodle.csv in the course's folder.",
+)
 def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades

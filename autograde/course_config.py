@@ -16,6 +16,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from autograde.course import CourseError
 from autograde.files import write_whole
+from autograde.installed import manual
 
 CONFIG = "nbgrader_config.py"
 EXECUTION = "NBGRADER_EXECUTION"
@@ -31,7 +32,7 @@ NEEDED = {
 CONFIGURE = (
     "Have it import `configure` from autograde.nbgrader_settings, and call "
     "configure(get_config(), __file__); "
-    "docs/authoring.md, “A course of your own”, says more."
+    f"{manual() / 'authoring.md'}, “A course of your own”, says more."
 )
 
 # nbgrader 0.9 fills in relations before it adds the object, which SQLAlchemy 2.1 warns of

@@ -32,7 +32,10 @@ if TYPE_CHECKING:  # slow to import
 
 WAYS_FILE = "other_ways.json"
 """Kept with a version: right answers to show to whoever has found one. Students get none before."""
-ELSEWHERE = "It can be graded in a course that has built that version: docs/grading.md says how."
+ELSEWHERE = (
+    "It can be graded in a course that has built that version; "
+    "the manual says how, in grading.md (autograde --help says where it is)."
+)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course_config import CONFIG
 from autograde.grading.record import read_note
+from autograde.installed import manual
 from autograde.rubric.judge import Verdict
 from autograde.workspace.project import find_project
 
@@ -210,7 +211,7 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     result = run(mine.root, "build", NAME)
     assert result.exit_code == 1
     assert said in result.output
-    assert "docs/authoring.md, “A course of your own”" in result.output
+    assert f"{manual() / 'authoring.md'}, “A course of your own”" in result.output
     assert "## A course of your own" in PAGE
 
 
@@ -222,6 +223,17 @@ def test_lessons_can_import_the_package_of_a_course_of_any_name(
     monkeypatch.setattr(making, "new", lambda *_: None)
     making.init(tmp_path / name)
     assert (tmp_path / name / f"{name}_course" / "__init__.py").is_file()
+
+
+def test_its_students_name_the_wheel_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Windows nobody puts a file's name in place of a `*`, and pip finds no file called that."""
+    monkeypatch.setattr(making, "make_importable", lambda _: None)
+    monkeypatch.setattr(making, "new", lambda *_: None)
+    making.init(tmp_path / "my-course")
+    guide = (tmp_path / "my-course" / GUIDE).read_text()
+    assert re.findall("pip install (.+)", guide) == ["my_course-0.1.0-py3-none-any.whl"]
 
 
 def test_it_wants_a_course(tmp_path: Path) -> None:

@@ -184,11 +184,21 @@ def test_validate_still_names_a_changed_rubric_and_a_question_without_an_answer(
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in HERE.glob("docs/*.md"))]
 
 
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as GitHub calls them in links."""
+    text = re.sub(r"^(`{3,}).*?^\1", "", page.read_text(), flags=re.M | re.S)
+    heads = (head.lower().replace(" ", "-") for head in re.findall(r"^#+ (.+)$", text, re.M))
+    return {re.sub(r"[^\w-]", "", head) for head in heads}
+
+
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_links_between_files_lead_somewhere(name: str) -> None:
+def test_links_between_pages_lead_somewhere(name: str) -> None:
     page = HERE / name
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), f"{name} links to {target}"
+    for link in re.findall(r"\]\((?!https?:)([^)]+)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{name} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{name} links to {link}"
 
 
 KERNEL = LIMITS.kernel

@@ -136,7 +136,10 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     """Yield faults of a rubric that is more than a list of calls; students read it."""
     name = exercise.rubric_cell
     if "raises-exception" not in cell.metadata.get("tags", []):
-        yield f"{name} needs the tag raises-exception, so that Run All goes on"
+        yield (
+            f"{name} needs the tag raises-exception, so that Run All goes on: in JupyterLab's "
+            "Property Inspector, under Common Tools"
+        )
     if not _is_python(cell.source):
         return  # named when the reference runs
     heavy = (ast.Lambda, ast.ClassDef, ast.Import, ast.ImportFrom, ast.FunctionDef)
@@ -265,7 +268,10 @@ def lint_variants(lesson: Lesson) -> Iterator[str]:
         failed = {number for mistake in key.mistakes for number in mistake.failed}
         for number, line in enumerate(key.expected.lines):
             if number not in failed:
-                yield f"{name}: no wrong variant fails the line “{line.name}”"
+                yield (
+                    f"{name}: no wrong variant fails the line “{line.name}”. Add one that does, or "
+                    "change the line"
+                )
 
 
 def _caught(recording: Recording) -> str:

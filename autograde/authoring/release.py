@@ -66,7 +66,7 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
         raise CourseError(
             f"{lesson.name} is not finished: it still says {TO_WRITE}. "
-            "To leave it out, name the lessons that are"
+            "To leave it out, name the finished lessons"
         )
     folder = lesson.released_notebook.parent
     names = [lesson.released_notebook.name, lesson.practice_file.name, *data_files(lesson)]

@@ -13,6 +13,7 @@ from autograde.authoring.marks import own_answer
 from autograde.authoring.mutants import MUTATIONS, mutant
 from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, pick, read_text
 from autograde.grading.running.reference import no_python
+from autograde.installed import manual
 from autograde.rubric.names import names_of
 
 HINT = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
@@ -70,7 +71,7 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     if not path.is_file():
         raise CourseError(
             f"{exercise.name} has no variants: {path} is missing. It holds hints and right and "
-            "wrong answers; docs/authoring.md shows one."
+            f"wrong answers; {manual() / 'authoring.md'} shows one."
         )
     about, heading, rest = path.read_text(encoding="utf-8").partition("\n## ")
     answers = {REFERENCE: _reference(lesson, exercise)}

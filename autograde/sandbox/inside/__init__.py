@@ -5,7 +5,7 @@ enter            namespaces and mounts of one kernel
 first            the first process of a kernel's own namespace: watches it, ends everything with it
 confine          limits, capabilities and system calls of the kernel's process
 landlock         files it may touch, enforced a second time
-kernel           the kernel itself
+kernel           the kernel itself; messages are how it writes what it sends
 resident         keeps in memory what kernels can read
 system           system calls that Python does not offer
 """
