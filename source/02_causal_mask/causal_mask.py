@@ -26,9 +26,9 @@ import torch
 from torch import nn
 
 from attention_course import (
-    MultiHeadAttention, answers, begin, beside, case, chart, course_model, encode, explore_story, floor, heatmap,
-    hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train, why, without_mask,
-    word_by_word, write,
+    MultiHeadAttention, answers, attention_of, begin, beside, case, chart, course_model, encode, explore_story, floor,
+    heatmap, hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train, why,
+    without_mask, word_by_word, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -401,6 +401,62 @@ for name, influence in found.items():
 #
 # And `e_j / V` is what the softmax gives when it runs over the visible keys alone.
 #
+# ### Enough to cheat with?
+#
+# A weight changes by 0.1: can a model read the next word out of that? Train the model of the beginning again, from the same start, twice: with your mask
+# alone, not renormalised, and with your `tril_causal_weights`.
+#
+# **Predict, then run.** Without any mask it ended at 0.04, and 0.41 is the lowest loss without looking ahead. Where does each of the two end?
+
+# %%
+my_guess = None  # two words: ("below" or "above", "below" or "above")
+
+# %% seconds=20 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: trains the model with your masks, ten to twenty seconds
+class Masked(MultiHeadAttention):
+    """The model's attention, with weights made by a function (scores, d_k) -> weights."""
+
+    make_weights = None
+
+    def weights(self, x):
+        queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))  # (b, heads, n, d_k)
+        return self.make_weights(queries @ keys.mT, keys.shape[-1])  # (b, heads, n, n)
+
+
+def not_renormalised(scores, d_k):
+    return apply_mask(torch.softmax(scores / math.sqrt(d_k), dim=-1), causal_mask(scores.shape[-1]))
+
+
+def with_attention(changed, kind, **settings):
+    """The model with another kind of attention in both layers, with the same numbers."""
+    for block in changed.layers():
+        attention = kind(48, 48, 48, dropout=0.0, num_heads=4)
+        attention.load_state_dict(block.attention.state_dict())
+        for name, value in settings.items():
+            setattr(attention, name, value)
+        block.attention = attention
+    return changed.eval()
+
+
+below = []
+for name, way in {"your mask alone": not_renormalised, "your tril_causal_weights": tril_causal_weights}.items():
+    torch.manual_seed(0)
+    learner = with_attention(new_model(), Masked, make_weights=way)
+    list(train(learner, *pairs(told), steps=250, lr=1e-2))
+    with torch.no_grad():
+        in_one_pass, in_turn = (loss_of(read, *pairs(unseen)).item() for read in (learner.eval(), word_by_word(learner)))
+    below.append("below" if in_one_pass < floor() else "above")
+    print(f"{name}: loss in one pass {in_one_pass:.2f}, word by word {in_turn:.2f}")
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(2):
+        print("    " + " ".join(write(learner, begin("Tom has"), generator)[1:]))
+beside(my_guess, tuple(below))
+
+# %% [markdown]
+# **The leak is enough.** With the mask alone ours ended at 0.39, below what is possible, and at 2.2 read word by word: one more cheat, and it writes like
+# one. (From five starts: 0.36 to 0.47, three of them below 0.41; word by word 1.4 to 2.3.) With your `tril_causal_weights` both losses are the same, and
+# it has begun to tell stories.
+#
 # ## 4 The crack
 #
 # That was algebra. A computer has only so many digits. The softmax comes first and sees the hidden scores; if one of them is far above the visible
@@ -464,54 +520,8 @@ beside(my_guess, "yes" if influence < 1e-6 else "no")
 print(f"largest change of a weight: {influence:.1f}")
 
 # %% [markdown]
-# Can a model *use* that bit? A toy: after a start token comes a coin, 0 or 1, and the model has to guess it from the start token alone. Nobody can
-# do better than a loss of 0.69 (ln 2). One layer of attention, 30 random starts, and three settings: your way with the usual matrices, your way with
-# W_query and W_key 100 times as large, and minus infinity with the large ones.
-#
-# **Predict, then run.** In how many of the 30 starts does the loss fall below 0.1, with large matrices and your `tril_causal_weights`?
-
-# %%
-my_guess = None  # a number from 0 to 30
-
-# %% seconds=20 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: thirty small models guess a coin; ten to twenty seconds
-def guess_a_coin(weights_of, scale, seed, steps=300, d=8):
-    """The mean loss of the last 20 steps."""
-    torch.manual_seed(seed)
-    embedding, head = nn.Embedding(3, d), nn.Linear(d, 2)
-    W_query, W_key, W_value = (nn.Linear(d, d, bias=False) for _ in range(3))
-    with torch.no_grad():
-        W_query.weight *= scale
-        W_key.weight *= scale
-    optimizer = torch.optim.Adam([p for part in (embedding, head, W_query, W_key, W_value) for p in part.parameters()], lr=0.01)
-    losses = []
-    for _ in range(steps):
-        coin = torch.randint(2, (64,))
-        x = embedding(torch.stack([torch.full((64,), 2), coin], dim=1))  # (64, 2, d): the start, the coin
-        weights = weights_of(W_query(x) @ W_key(x).mT, d)  # (64, 2, 2)
-        loss = nn.functional.cross_entropy(head(weights @ W_value(x))[:, 0], coin)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return sum(losses[-20:]) / 20
-
-
-starts = {
-    "tril, 100 times as large": (tril_causal_weights, 100),
-    "tril, usual matrices": (tril_causal_weights, 1),
-    "-inf, 100 times as large": (lambda scores, d: inf_way(scores / math.sqrt(d)), 100),
-}
-ends = {name: [guess_a_coin(way, scale, seed) for seed in range(30)] for name, (way, scale) in starts.items()}
-beside(my_guess, sum(loss < 0.1 for loss in ends["tril, 100 times as large"]))
-for name, found in ends.items():
-    print(f"{name:>24}: below 0.1 in {sum(loss < 0.1 for loss in found)} of 30, nan in {sum(math.isnan(loss) for loss in found)}")
-
-# %% [markdown]
-# A few of the thirty models read the coin through the crack. There the large random matrices had opened it before the first step, for one side of the
-# coin; training only learned to read it. (In a few other starts the loss becomes `nan`: the row's sum is so small that its gradient overflows.) With
-# matrices of the usual size no model does it, and with minus infinity none either. How large are the gaps in the trained model? The next cell finds, on
-# 100 stories, the hidden score that lies farthest above the visible ones.
+# The 1.0 is a whole row: empty with one future, full with another. How large are the gaps in the trained model? The next cell finds, on 100 stories, the
+# hidden score that lies farthest above the visible ones.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the largest gap in the trained model
@@ -530,21 +540,9 @@ class Watched(MultiHeadAttention):
         return super().weights(x)
 
 
-def with_attention(kind, **settings):
-    """The trained model with another kind of attention in both layers."""
-    changed = course_model()
-    for block in changed.layers():
-        attention = kind(48, 48, 48, dropout=0.0, num_heads=4)
-        attention.load_state_dict(block.attention.state_dict())
-        for name, value in settings.items():
-            setattr(attention, name, value)
-        block.attention = attention
-    return changed.eval()
-
-
 new_stories = stories(100, seed=5)
 with torch.no_grad():
-    with_attention(Watched)(pairs(new_stories)[0])
+    with_attention(course_model(), Watched)(pairs(new_stories)[0])
 print(f"largest gap: {max(gaps):.0f}, where 104 would be needed")
 
 # %% [markdown]
@@ -558,20 +556,6 @@ print(f"largest gap: {max(gaps):.0f}, where 104 would be needed")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with other weights, on 100 stories
-class Masked(MultiHeadAttention):
-    """The model's attention, with weights made by a function (scores, d_k) -> weights."""
-
-    make_weights = None
-
-    def weights(self, x):
-        queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))  # (b, heads, n, d_k)
-        return self.make_weights(queries @ keys.mT, keys.shape[-1])  # (b, heads, n, n)
-
-
-def not_renormalised(scores, d_k):
-    return apply_mask(torch.softmax(scores / math.sqrt(d_k), dim=-1), causal_mask(scores.shape[-1]))
-
-
 def not_masked(scores, d_k):
     return torch.softmax(scores / math.sqrt(d_k), dim=-1)
 
@@ -579,32 +563,26 @@ def not_masked(scores, d_k):
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
-        "yours": with_attention(Masked, make_weights=tril_causal_weights),
-        "not renormalised": with_attention(Masked, make_weights=not_renormalised),
-        "not masked": with_attention(Masked, make_weights=not_masked),
+        "yours": with_attention(course_model(), Masked, make_weights=tril_causal_weights),
+        "not renormalised": with_attention(course_model(), Masked, make_weights=not_renormalised),
+        "not masked": with_attention(course_model(), Masked, make_weights=not_masked),
     }.items():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
-        print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}")
+        print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}; "
+              f"in head 2.2 “the” gives “gym” {attention_of(changed, words)[1, 1, 4, 5]:.2f}")
 
 # %% [markdown]
-# Look into both: first the model with your weights, then the one that is not masked. Compare the words that *the* looks at, and press others. (The bars
-# show what comes after *bat*. Nothing follows the last word, so there is little to hide from it.)
+# Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
+# without any mask, the same parameters make a worse model. Read word by word, most of it comes back: nothing follows the last word, so in layer 1 its row
+# is right. The rows before it are still wrong, and layer 2 reads them.
+#
+# Your mask in the explorer: press words, and see what is hidden from each. (The bars show what comes after *bat*.)
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask
-explore_story(with_attention(Masked, make_weights=tril_causal_weights), "Tom is in the gym . he sees a bat", head="2.2", word="the")
-
-# %% tags=["raises-exception"]
-# demonstration: what they look at without a mask
-explore_story(with_attention(Masked, make_weights=not_masked), "Tom is in the gym . he sees a bat", head="2.2", word="the")
+explore_story(with_attention(course_model(), Masked, make_weights=tril_causal_weights), "Tom is in the gym . he sees a bat", head="2.2", word="the")
 
 # %% [markdown]
-# Without a mask *the* looks at *gym*, the very word it has to predict. With yours, all later words are hidden, for every word and in every head.
-#
-# With your mask the trained model works as it was trained. Without renormalising, or without any mask, the same parameters make a worse model. Read
-# word by word, most of it comes back: nothing follows the last word, so in layer 1 its row is right. The rows before it are still wrong, and layer 2
-# reads them.
-#
 # ## 6 What goes wrong in practice
 #
 # **`tril` and `triu` are mixed up.** Then every token sees its future and not its past. Check the first row: it must hold one weight, and that weight
@@ -618,7 +596,7 @@ weights.masked_fill(torch.ones(6, 6, device=device).tril() == 0, 0.0)
 print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).sum()))
 
 # %% [markdown]
-# **Renormalising is skipped.** The picture looks right without it. You have measured twice what that does.
+# **Renormalising is skipped.** The picture looks right without it.
 #
 # **A loss that is too good is celebrated.** If the loss on *new* stories falls below what is possible, look for a leak.
 #
@@ -627,9 +605,10 @@ print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).su
 # - A model that sees the future in training looks the answers up there. Its loss is a cheat, and it cannot write.
 # - A **causal mask** lets query i look at keys 0 to i. With it, one pass over n tokens trains n - 1 predictions. Feeding the true words is **teacher
 #   forcing**.
-# - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they are the softmax over the visible keys.
-# - What remains is **underflow**: a hidden score about 104 above the visible ones empties the row, which is one bit of the future. A model can learn to
-#   read it. In the course's model the largest gap is 11.
+# - Masked after the softmax and **not renormalised**, the weights depend on the future, and a model learns to read it. Renormalised, they are the
+#   softmax over the visible keys.
+# - What remains is **underflow**: a hidden score about 104 above the visible ones empties the row, which is one bit of the future. In the course's model
+#   the largest gap is 11.
 #
 # **Next.** The softmax first shares the weight among all keys, including those that are hidden a moment later. Lesson 03 hides them first. That closes
 # the crack, and has a price of its own.

@@ -281,7 +281,47 @@ masked = mask_scores(scores_of(789), mask)  # (6, 6)
 table(masked, rows=tokens, columns=tokens)
 
 # %% [markdown]
-# Look at *step*, the last row. Its own score is 0.0078, nearly 0, and it is visible. Hidden is not the same as small.
+# ### One entry
+#
+# In the trained model, *Tom is in the gym . he sees a bat* has a causal mask of 11 × 11 entries: 55 hide the future, 66 are False. In the gym the bat falls
+# or breaks. Hide one entry more, in all heads, with your `mask_scores`.
+#
+# **Predict, then run.** Which entry makes an animal of the bat, one that eats or sleeps?
+
+# %%
+my_guess = None  # two words: ("the word that looks", "the word that it no longer sees")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: the trained model with your mask_scores, and one entry more hidden
+gym = begin("Tom is in the gym . he sees a bat")
+gym_ids, _, gym_positions = in_a_batch([gym])
+
+
+def animal(hidden):
+    """The share of *eat* and *sleep* in the chance of the four verbs."""
+    chances = think(gym_ids, gym_positions, hidden[None], lambda scores, hidden: torch.softmax(mask_scores(scores, hidden), dim=-1))
+    eat, sleep, fall, breaks = chances[0, -1, encode(["eat", "sleep", "fall", "break"])].tolist()
+    return (eat + sleep) / (eat + sleep + fall + breaks)
+
+
+def and_one_more(row, column):
+    hidden = the_future(11)
+    hidden[row, column] = True
+    return hidden
+
+
+shares = {(gym[row], gym[column]): animal(and_one_more(row, column)) for row in range(1, 11) for column in range(row + 1)}  # row 0 would be empty
+ranked = sorted(shares, key=shares.get, reverse=True)
+if my_guess and tuple(my_guess) in shares:
+    print(f"your entry hidden: animal {shares[tuple(my_guess)]:.3f}")
+print(f"the future alone hidden: animal {animal(the_future(11)):.3f}")
+for looks, seen in ranked[:3]:
+    print(f"and {looks} → {seen}: {shares[looks, seen]:.3f}")
+print(f"the other {len(ranked) - 3} entries, one at a time: at most {shares[ranked[3]]:.3f}")
+beside(my_guess, ranked[0])
+
+# %% [markdown]
+# **One True in place of a False.** The bat looks at the gym itself; no other word tells it.
 #
 # ## 3 The mask moves
 #
@@ -623,28 +663,8 @@ my_guess = None  # how many of the 400 answers are wrong
 beside(my_guess, wrong_answers(8, hide_pads=True, weights_of=masked_softmax))
 
 # %% [markdown]
-# From 19 to none. What does PyTorch do with a row that is hidden altogether? Its two usual ways, a function and a module, disagree twice: about this
-# row, and about what True means. In the next cell the queries are 0, so that equal weights are expected.
-
-# %%
-one, first = torch.eye(3)[None], torch.tensor([True, False, False])  # (1, 3, 3): queries, keys and values
-
-
-def by_function(marked):
-    return nn.functional.scaled_dot_product_attention(0 * one, one, one, attn_mask=marked.expand(3, 3))[0, 0]
-
-
-def by_module(marked):
-    return nn.MultiheadAttention(3, 1, batch_first=True)(0 * one, one, one, attn_mask=marked.expand(3, 3))[1][0, 0]
-
-
-for name, attend, all_hidden in (("scaled_dot_product_attention", by_function, first & ~first), ("nn.MultiheadAttention", by_module, first | ~first)):
-    print(f"{name:>28}: True at key 0 gives {[round(w, 2) for w in attend(first).tolist()]}, all hidden {attend(all_hidden).tolist()}")
-
-# %% [markdown]
-# To the function True means *take part*, and an empty row gives zeros, as yours does (before PyTorch 2.5 it was `nan`). To the module True means
-# *hidden*, and an empty row is `nan`. Before you use a mask, read its documentation, and look at the
-# weights for a mask that hides a single key.
+# From 19 to none. PyTorch's own ways disagree about an empty row: its function `scaled_dot_product_attention` gives zeros, as yours does (before
+# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`.
 #
 # ## 7 What goes wrong in practice
 #

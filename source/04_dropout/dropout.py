@@ -26,8 +26,8 @@ import torch
 from torch import nn
 
 from attention_course import (
-    answers, beside, case, chart, course_model, decode, explore, floor, heatmap, hint, loss_of, new_model, pairs,
-    panels, progress, rubric, show, stories, table, train, why,
+    answers, begin, beside, case, chart, course_model, decode, explore, floor, hint, loss_of, new_model, pairs, progress,
+    rubric, show, stories, table, train, why, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -219,7 +219,7 @@ def _(r):
     r.refuses("raises ValueError when p is outside 0 to 1", keep_mask, ((3, 4), -r.probability(0.1, 0.3)), ((3, 4), 1 + r.probability(0.1, 0.3)), ((3, 4), 2))
 
 # %% [markdown]
-# Two masks of yours over our sentence's weights. Below are the six words, above their context vectors; a line is a weight.
+# Two masks of yours over our sentence's weights. Below are the six words, above their context vectors; a line is a weight. Move the slider.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -239,30 +239,22 @@ def networks(weights, masks):
 
 
 weights = sentence_weights().cpu()  # (6, 6)
-torch.manual_seed(5)
-masks = {"in use: the whole network": torch.ones(6, 6), "one step of training": keep_mask((6, 6), 0.5), "the next step": keep_mask((6, 6), 0.5)}
-show(
-    chart(networks, weights.tolist(), {title: mask.tolist() for title, mask in masks.items()}),
-    "Three drawings of the same network: six words below, six context vectors above, joined by lines as wide as the weights. In the first all 21 lines are "
-    "there. In the second and third about half of them are dotted, other ones in each: they are dropped.",
-)
+
+
+def thinned(p):
+    torch.manual_seed(5)
+    masks = {"in use: the whole network": torch.ones(6, 6), "one step of training": keep_mask((6, 6), p), "the next step": keep_mask((6, 6), p)}
+    lost = [int((mask == 0).tril().sum()) for mask in masks.values()]
+    said = f"p = {p:g}. Of the 21 lines {lost[1]} are dropped in one step, {lost[2]} in the next."
+    return chart(networks, weights.tolist(), {title: mask.tolist() for title, mask in masks.items()}), said
+
+
+about = "One network three times: six words below, six context vectors above, joined by lines as wide as the weights. First all lines are there, then some are dropped."
+explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 
 # %% [markdown]
 # In each step every sentence gets another **thinned network**: one of 2²¹, about two million, which all share the same parameters. No context vector
-# can rely on a single line. In use the whole network stands in for their average, approximately.
-#
-# **Predict, then run.** With p = 0.5, how many of 1,000 masks of 36 entries have *exactly* 18 zeros?
-
-# %%
-my_guess = None  # a number from 0 to 1000
-
-# %% tags=["raises-exception"]
-torch.manual_seed(1)
-zeros = [int((keep_mask((6, 6), 0.5) == 0).sum()) for _ in range(1000)]
-beside(my_guess, f"{zeros.count(18)}; the others have {min(zeros)} to {max(zeros)}")
-
-# %% [markdown]
-# p is a probability for each entry, not the share that is dropped.
+# can rely on a single line. In use the whole network stands in for their average, approximately. (p is a probability, not the share that is dropped.)
 #
 # ## 3 What is scaled, and when
 #
@@ -278,15 +270,6 @@ beside(my_guess, f"{zeros.count(18)}; the others have {min(zeros)} to {max(zeros
 #
 # This is **inverted dropout**. In use, that is in **inference**, nothing is dropped and nothing is scaled.
 #
-# **Predict, then run.** With p = 0.9, what becomes of a weight of 0.2 that is kept?
-
-# %%
-my_guess = None  # a number
-
-# %%
-beside(my_guess, round(nn.Dropout(0.9)(torch.full((1000,), 0.2)).max().item(), 4))
-
-# %% [markdown]
 # ### Exercise: `inverted_dropout` (3 points)
 #
 # ```
@@ -341,34 +324,6 @@ print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tol
 # *Your* kept its only weight, 1, which is now 2. *journey* lost both. No row adds up to 1, and **nothing divides by the sum afterwards**: only the
 # average is right.
 #
-# Move the slider: before and after your function.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-def framed(maps, lost):
-    figure = maps.figure()
-    for i, j in lost:
-        figure.axes[1].add_patch(plt.Rectangle((j + 0.08, i + 0.08), 0.84, 0.84, fill=False, edgecolor="white", lw=2))
-    return figure
-
-
-def dropping(p):
-    torch.manual_seed(23)
-    after = inverted_dropout(weights, p, True)
-    lost = ((after == 0) & (weights > 0)).nonzero().tolist()
-    maps = panels(
-        heatmap(weights, tokens, tokens, title="before", hidden=future.cpu(), limits=(0, 2), bar=False),
-        heatmap(after, tokens, tokens, title=f"after dropout with p = {p:g}", hidden=future.cpu(), limits=(0, 2)),
-        size=(10.5, 4.4),
-    )
-    sums = ", ".join(f"{s:.2f}" for s in after.sum(dim=-1).tolist())
-    return chart(framed, maps, lost), f"{len(lost)} of 21 weights dropped, the others times {1 / (1 - p):.2f}. Sums of the rows: {sums}."
-
-
-about = "Heatmaps of the weights before and after dropout; dropped ones are framed, the future is hatched."
-explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
-
-# %% [markdown]
 # ## 4 `train()` and `eval()`
 #
 # How does the function know that training is over? Every `nn.Module` keeps a switch, `self.training`. `eval()` sets it to False, `train()` to True,
@@ -433,6 +388,35 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 
 # %% [markdown]
 # **`no_grad()` does not switch dropout off; `eval()` does.** To use a model you want both.
+#
+# And if `eval()` is forgotten? Put your `Dropout(p)` on the attention weights of the trained model, which never met dropout, and leave it in
+# `train()`. The baseline tosses no coin: every weight is multiplied by 1 - p.
+#
+# **Predict, then run.** With p = 0.5 half of the weight is gone in the baseline; by coins, on average, none. How many answers in new stories are right?
+
+# %%
+my_guess = None  # two percentages: every weight halved; a coin for every weight
+p = 0.5  # then others
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: the trained model with smaller weights, and with your Dropout
+halved, tossed = course_model(), course_model()
+for small, coins in zip(halved.layers(), tossed.layers()):
+    small.attention.W_value.weight.data *= 1 - p  # as good as every weight times 1 - p
+    coins.attention.dropout = Dropout(p)
+words, targets = pairs(new)
+found = {}
+for name, one in {"no change": course_model(), f"every weight times {1 - p:g}": halved, f"your Dropout({p:g})": tossed.train()}.items():
+    with torch.no_grad():
+        scores = one(words)
+    found[name] = f"{answers(lambda _: scores, new)['all']:.0%}"
+    print(f"{name:>22}: loss {loss_of(lambda _: scores, words, targets).item():.2f}, right answers {found[name]}")
+for _ in range(3):
+    print("with coins it writes:", " ".join(write(tossed, begin("Anna has a ball ."))[1:]))
+beside(my_guess, tuple(found.values())[1:])
+
+# %% [markdown]
+# **The coins do the damage**, not the weight that is missing. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
 #
 # ## 5 How much noise
 #
@@ -543,22 +527,14 @@ show(
 # squared error  =   squared error of the mean  +  variance
 # ```
 #
-# Check it on the draws above, with the target 0.5.
-
-# %% tags=["raises-exception"]
-for name, row in rows.items():
-    error, variance = (drawn[name] - 0.5).square().mean(), spread_after_dropout(row, values, 0.5).square()
-    print(f"{name:>17}: squared error {error:.2f}; of the mean {((row @ values) - 0.5).square().item():.2f} + variance {variance.item():.2f}")
-
-# %% [markdown]
 # With the variance of part 5:
 #
 # ```
 # mean loss with dropout   =   loss without dropout   +   p / (1 - p) · Σ w² v²
 # ```
 #
-# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). There the weights are the parameters of
-# a regression; here they are attention weights, with the same algebra. If all values are equally large, it is lowest when the weight is spread evenly.
+# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). There the weights are those of
+# a regression; the algebra is the same. If all values are equally large, it is lowest when the weight is spread evenly.
 # If that is all there is to it, the formula must predict what a head learns.
 #
 # Here is the smallest head: it learns six scores. Its values are the readings of six thermometers, named like our tokens. *Your* is a good one, with an
@@ -715,8 +691,7 @@ show(
 # **Dropout lowers the last loss in every start**, on average most where it is applied in all of a GPT's places. But after 300 steps the row with the
 # lowest loss on fifty stories has the fewest right answers: noise makes learning slow. With three times the steps 24% are right, where without
 # dropout it is 15%. That is about as good as fifty more stories after 300 steps, and no better than a guess. **Dropout does not replace
-# data.** (Where text is plentiful it is often left out: nanoGPT has p = 0 for pretraining, and advises 0.1 or more for fine-tuning.) On a problem of your
-# own, compare several p on examples left out of training.
+# data.** (Where text is plentiful it is often left out: nanoGPT has p = 0 for pretraining, and advises 0.1 or more for fine-tuning.)
 #
 # ## 8 What goes wrong in practice
 #
@@ -737,22 +712,6 @@ class Attends(nn.Module):
 x = torch.ones(2, 50, 8)
 for layer in (Forgets().eval(), Attends().eval()):
     print(f"{type(layer).__name__} after eval(), the same answer twice:", torch.equal(layer(x), layer(x)))
-
-# %% [markdown]
-# **`eval()` is forgotten.** Here is the trained model of the course, with your `Dropout(0.1)` on its attention weights, on the
-# new stories.
-
-# %% tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: the trained model in both modes
-writer = course_model()
-for block in writer.layers():
-    block.attention.dropout = Dropout(0.1)
-words, targets = pairs(new)
-for mode in (False, True):
-    with torch.no_grad():
-        scores = writer.train(mode)(words)
-    print(f"{'train()' if mode else 'eval() '}: loss {loss_of(lambda _: scores, words, targets).item():.2f}, "
-          f"right answers {answers(lambda _: scores, new)['all']:.0%}")
 
 # %% [markdown]
 # ## Summary

@@ -738,10 +738,27 @@ print(f"{'the floor':>24}  {lowest:.2f}")
 # words, and with a second layer what the first one found. A loss near the floor can hide a kind of question that still fails, so ask. (If yours does,
 # train on: run that cell's last `climb(…)` again, in a new cell, with `picture()` for `drawn_here`.)
 #
-# ### The dials, scored
+# ### The dials
 #
-# Our grammar can say of every story whether it breaks a rule.
-#
+# Turn them, and read. The grammar knows which word breaks a rule: it stands in brackets. At a temperature of 0.1 or 3, what do the stories lose?
+
+# %%
+temperature, top_p = 1.5, 1.0
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: four stories of your model
+def up_to_a_mistake(words):
+    """The story; from a word on that breaks a rule, only that word, in brackets."""
+    for at in range(len(words)):
+        if not is_grammatical(words[: at + 1]):
+            return " ".join([*words[:at], f"[{words[at]}]"])
+    return " ".join(words)
+
+
+for words in drawn(student, 4, temperature=temperature, top_p=top_p):
+    print(up_to_a_mistake(words), "\n")
+
+# %% [markdown]
 # **Predict, then run.** Your model draws 60 stories with each setting. Which breaks the fewest, and how many?
 
 # %%
@@ -766,9 +783,9 @@ for setting, mine, theirs, seldom in rows:
 print(f"{'a table, plain':>16}   {sum(not is_grammatical(words) for words in drawn(word_table, 60)):19}")
 
 # %% [markdown]
-# A perfect model would break no rule. Wrong words have small probabilities, which add up over some 30 words. A low temperature and top-p cut them off; a
-# high temperature feeds them. But the dials change what is told, too. In the language *is* follows a first name with 0.20; our model
-# learned 0.13. A temperature of 0.7 makes what is rare rarer still, one of 1.5 makes it more frequent, and top-p 0.9 leaves this word alone.
+# Wrong words have small probabilities, which add up over some 30 words. A low temperature and top-p cut them off; a high temperature feeds them. But the
+# dials change what is told, too. In the language *is* follows a first name with 0.20; our model learned 0.13. A temperature of 0.7 makes what is rare
+# rarer still: at 0.1 nobody sees a bat.
 #
 # ## 6 Inside
 #

@@ -268,26 +268,7 @@ except ValueError as error:
 
 # %% [markdown]
 # What do real caches do? All of this. The *dynamic* cache of Hugging Face's `transformers` joins with `torch.cat`, which copies everything at every word; its *static* cache
-# reserves room, as for `torch.compile`; vLLM hands out small **pages**, so that texts of any length share one memory (Kwon et al. 2023). What does yours
-# pay for one more word in a long text?
-
-# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
-# demonstration: the time of one more word in a long text
-for n in (1_000, 10_000, 100_000):
-    cache, q = KVCache(n + 10), torch.randn(1, 4, 1, 12)
-    cache.append(*torch.randn(2, 1, 4, n, 12).unbind())
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        k, v = cache.append(q, q)
-        kept_at = time.perf_counter()
-        torch.softmax(q @ k.mT, dim=-1) @ v
-        times.append((1000 * (kept_at - began), 1000 * (time.perf_counter() - kept_at)))
-    appending, attending = (min(one) for one in zip(*times))
-    print(f"{n:7,} words: append {appending:6.2f} ms, attention {attending:6.2f} ms")
-
-# %% [markdown]
-# A cache that joins takes longer to append the longer the text is; one that reserves does not.
+# reserves room, as for `torch.compile`; vLLM hands out small **pages**, so that texts of any length share one memory (Kwon et al. 2023).
 #
 # ## 3 Attention that goes on where it stopped
 #
@@ -567,13 +548,88 @@ show(
     "many for the first step, which reads six words, and few and nearly the same for each step afterwards.",
 )
 
-# %% seconds=5 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
-# demonstration: the time of the last word, 100 stories at once; the shortest of three runs
-for name, make_step in {"from the start each time": lambda: from_the_start, "with your cache": with_caches}.items():
-    print(f"{name}: {1000 * min(write_many(make_step(), starts, 48)[1][-1] for _run in range(3)):.1f} ms")
-
 # %% [markdown]
 # Without a cache a step costs more with every word. With it the cost hardly grows: the new word still looks at every key, but no key is computed twice.
+#
+# ### Open the cache
+#
+# The cache is all that the model keeps of what it has read. So let it forget one word: take that word's keys and values out of your caches, and leave
+# all others. The words after it read it long ago.
+#
+# **Predict, then run.** Without *ball* in the cache, what does Anna do?
+
+# %%
+my_guess = None  # "she kicks her ball", or another sentence
+asked = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . what does Anna do ?"
+forgotten = "ball"  # or any other word
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: the model goes on when a word has left your caches
+class Opened(KVCache):
+    """Your cache, which also shows what it returned last."""
+
+    def append(self, k, v):
+        self.all = super().append(k, v)
+        return self.all
+
+
+@torch.no_grad()
+def read_all(words):
+    """Caches that have read these words."""
+    caches = [Opened(48) for _ in yours.blocks]
+    scores_of(yours, torch.tensor([encode(words)]), caches, 0)
+    return caches
+
+
+@torch.no_grad()
+def go_on(words, gone=(), most=6):
+    """What the model writes after these words, up to a full stop, when those at some places have left the caches."""
+    left = [KVCache(48) for _ in yours.blocks]
+    stay = [place for place in range(len(words) - 1) if place not in gone]
+    for cache, full in zip(left, read_all(words[:-1])):
+        cache.append(*(x[:, :, stay] for x in full.all))
+    written = []
+    while len(written) < most and written[-1:] != ["."]:
+        last, position = (words + written)[-1:], len(words) - 1 + len(written)
+        written += decode([int(scores_of(yours, torch.tensor([encode(last)]), left, position)[0, -1].argmax())])
+    return " ".join(written).removesuffix(" .")
+
+
+told_all = begin(asked)
+places = [place for place, word in enumerate(told_all[:-1]) if word == forgotten]
+beside(my_guess, go_on(told_all, places))
+print("with all words:", go_on(told_all))
+for place, word in enumerate(told_all[:-1]):
+    if go_on(told_all, [place]) != go_on(told_all):
+        print(f"without word {place}, {word}: {go_on(told_all, [place])}")
+print("without any other word: the same")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: where is she? In 200 stories, with a word forgotten
+def forgetting(stories_told):
+    """For each word that is forgotten, the shares of answers that name the right place, and the other person's."""
+    named = {name: [] for name in ("nothing", "the right place", "the other place", "a word drawn from the rest")}
+    draw = torch.Generator().manual_seed(0)
+    for one in stories_told:
+        for link in one.notes.links:
+            if link.job == "she's: own place" and link.other is not None and one.words[link.own] != one.words[link.other]:
+                words, own, other = begin(str(one))[: link.at + 2], link.own + 1, link.other + 1
+                rest = [place for place in range(len(words) - 1) if place not in (own, other)]
+                drawn = rest[torch.randint(len(rest), (), generator=draw)]
+                for name, gone in zip(named, ([], [own], [other], [drawn])):
+                    said = go_on(words, gone, most=1)
+                    named[name].append((said == words[own], said == words[other]))
+    return {name: torch.tensor(found).double().mean(dim=0).tolist() for name, found in named.items()}
+
+
+print(f"{'forgotten':>26}   names the right place   the other person's")
+for name, (right, other) in forgetting(stories(200, seed=99)).items():
+    print(f"{name:>26}   {right:21.0%}   {other:18.0%}")
+
+# %% [markdown]
+# Forget *ball*, and Anna reads Tom's books. Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any
+# later word has kept it**, though all could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Try *Anna*, and end
+# with *who is she ?*) A cache that runs out of room must know what it can do without: H2O (Zhang et al. 2023) throws out what was looked at least.
 #
 # ## 5 What a cache costs
 #
@@ -623,40 +679,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {readable(whole):>12} {readable(2e9 * billions):>8}")
 
 # %% [markdown]
-# At its full length the cache of a single text is larger than Llama 3.1 8B itself. And a server keeps a cache for every text that it writes. (Each line
-# ends where the model was made to end.)
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-def memory_chart(sizes, free):
-    figure, axes = plt.subplots(figsize=(8.5, 4), layout="constrained")
-    for (name, found), colour in zip(sizes.items(), ["#999999", "#b5541c", "#1f6f8b", "#5b4a9c"]):
-        fit = {n: size for n, size in found.items() if size <= free[name]}
-        axes.plot(found.keys(), [size / 1e9 for size in found.values()], ":", color=colour, linewidth=1.5)
-        axes.plot(fit.keys(), [size / 1e9 for size in fit.values()], "-o", color=colour, linewidth=3, label=name if fit else f"{name}: does not fit")
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    lengths = [2**i for i in range(8, 18, 2)]
-    axes.set_xticks(lengths, [f"{n:,}" for n in lengths])
-    axes.set_yticks([0.01, 0.1, 1, 10, 100, 1000], ["10 MB", "100 MB", "1 GB", "10 GB", "100 GB", "1000 GB"])
-    axes.minorticks_off()
-    axes.set(xlabel="tokens of each text", ylabel="memory of all caches", title="Solid: fits beside the weights. Dotted: does not fit.")
-    axes.legend(loc="upper left")
-    return figure
-
-
-def fits(texts, memory):
-    sizes, free, longest = {}, {}, {}
-    for name in ("GPT-2 small", "Llama 2 7B", "Llama 3.1 8B", "Llama 3 70B"):
-        layers, kv_heads, head_dim, most, billions = configurations[name]
-        sizes[name] = {n: texts * cache_bytes(layers, kv_heads, head_dim, n, 2) for n in (2**i for i in range(8, 18)) if n <= most}
-        free[name] = memory * 1e9 - 2e9 * billions
-        longest[name] = max([n for n, size in sizes[name].items() if size <= free[name]], default=0)
-    said = f"{texts} texts on {memory} GB. The longest of these lengths that fits: " + ", ".join(f"{name} {n:,}" for name, n in longest.items()) + "."
-    return chart(memory_chart, sizes, free), said
-
-
-explore(fits, alt="Lines of the caches' size against the length of a text for four models, each up to the length it was made for.", texts=[10, 1, 100], memory=[24, 80, 160])
+# At its full length the cache of a single text is larger than Llama 3.1 8B itself. And a server keeps a cache for every text that it writes.
 
 # %% [markdown]
 # ## 6 Why large models write slowly
@@ -694,19 +717,15 @@ my_guess = None  # tokens a second
 beside(my_guess, round(decode_bound(16.06e9, 0, 3.35e12)))
 
 # %% tags=["raises-exception"]
-cards = {"RTX 4090": 1.008e12, "A100 80 GB": 2.039e12, "H100": 3.35e12, "H200": 4.8e12}  # bytes a second, NVIDIA's data sheets (A100, H100: SXM)
-print(f"{'tokens a second, one text of 8,192':36}" + "".join(f"{card:>12}" for card in cards))
-for name, memory in {"GPT-2 small": cache_bytes(12, 12, 64, 1024, 2), "Llama 3 8B": cache_bytes(32, 8, 128, 8192, 2), "Llama 3 70B": cache_bytes(80, 8, 128, 8192, 2)}.items():
-    print(f"{name:36}" + "".join(f"{decode_bound(2e9 * configurations[name][4], memory, speed):12,.0f}" for speed in cards.values()))
-print(f"\n{'Llama 3 8B on an H100, 8,192 tokens':36}" + "".join(f"{header:>12}" for header in ("1 text", "8 texts", "32 texts")))
+print(f"{'Llama 3 8B on an H100, tokens a second':40}" + "".join(f"{header:>12}" for header in ("1 text", "8 texts", "32 texts")))
 for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it has", 8, 2), ("8, and 8 bits", 8, 1)):
     kept = cache_bytes(32, kv_heads, 128, 8192, size)
     bounds = (f"{decode_bound(16.06e9, kept, 3.35e12, n):,.0f}" if 16.06e9 + n * kept < 80e9 else "no room" for n in (1, 8, 32))
-    print(f"{name:36}" + "".join(f"{bound:>12}" for bound in bounds))
+    print(f"{name:40}" + "".join(f"{bound:>12}" for bound in bounds))
 
 # %% [markdown]
-# (GPT-2 with its 1,024 tokens. Llama 3 70B fits on none of these cards: read its row as a card with room. An H100 has room for 80 GB.) **Batches** help
-# most: one reading of the weights serves all texts, until the caches weigh as much. Then **shared heads** (part 7) and **8-bit caches** help.
+# (Texts of 8,192 tokens; an H100 has room for 80 GB.) **Batches** help most: one reading of the weights serves all texts, until the caches weigh as
+# much. Then **shared heads** (part 7) and **8-bit caches** help.
 #
 # Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
 # 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
@@ -743,7 +762,7 @@ for width in (48, 192, 768, 1536):
 # %% [markdown]
 # In two runs, on one thread of our busy machine, 3.7 MB took 0.6 ms a token, 57 MB 3 and 9 ms, 228 MB 16 and 45 ms: **the time grows with the bytes.**
 # (The course's own model, 0.3 MB and 0.4 ms, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took
-# three to seven times as long as one, not 32 times. A CPU has less arithmetic to spare than a card, but batches pay here, too.
+# three to seven times as long as one, not 32 times.
 #
 # Reading the beginning is such a batch: all its words share one reading of the weights. So a long prefill is bound by arithmetic, decoding by memory.
 #
@@ -805,49 +824,6 @@ def _(r):
     r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)
     r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 5, 3), r.normal(2, 4, 5, 3)), (k, q, q))
     r.conventions(grouped_query_attention, q, k, v)
-
-# %% [markdown]
-# The next cell changes the key, then the value, of one key-value head at a time. A solid line is a value that your function reads, a dashed one a key,
-# the broad grey ones what the exercise asks for.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-def sharing_chart(g, read):
-    figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
-    middle = [(j + 0.5) * 6 / g - 0.5 for j in range(g)]  # under the heads that should read it
-    for i, one in enumerate(read):
-        axes.plot([i, middle[i // (6 // g)]], [1, 0], color="#d9d9d9", linewidth=9, zorder=0)
-        for j, part in one:
-            beside = -0.04 if part == "value" else 0.04
-            axes.plot([i + beside, middle[j] + beside], [1, 0], "-" if part == "value" else "--", color=["#1f6f8b", "#b5541c"][j % 2], linewidth=2, zorder=1)
-        axes.text(i, 1, f"query {i}", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "#cfe0e8"})
-    for j, x in enumerate(middle):
-        axes.text(x, 0, f"key and value {j}", ha="center", va="center", fontsize=8 if g > 3 else 10,
-                  bbox={"boxstyle": "round", "facecolor": "#f7e3b5"})
-    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"Key-value heads: {g}, query heads: 6. Solid: values, dashed: keys; grey: asked for")
-    axes.axis("off")
-    return figure
-
-
-def who_reads(g):
-    torch.manual_seed(123)
-    q, k, v = (torch.randn(1, heads, 5, 4, device=device) for heads in (6, g, g))
-    before = grouped_query_attention(q, k, v)
-    read = [[] for _ in range(6)]
-    for j in range(g):
-        other_k, other_v = k.clone(), v.clone()
-        other_k[:, j] *= -1
-        other_v[:, j] += 1
-        for part, after in {"key": grouped_query_attention(q, other_k, v), "value": grouped_query_attention(q, k, other_v)}.items():
-            moved = (after - before).abs().amax(dim=(0, 2, 3)) > 1e-4  # (6,)
-            for i in moved.nonzero().flatten().tolist():
-                read[i].append((j, part))
-    values, keys = (", ".join(" and ".join(str(j) for j, part in one if part == kind) for one in read) for kind in ("value", "key"))
-    said = f"{g} key-value heads: query heads 0 to 5 read the values {values} and the keys {keys}."
-    return chart(sharing_chart, g, read), said
-
-
-explore(who_reads, alt="Query heads above, key-value heads below, a solid line where one reads the value of the other, a dashed one where it reads the key, and a broad grey line where it should.", g=[2, 1, 3, 6])
 
 # %% [markdown]
 # What does sharing cost? In the trained model let two heads share one key matrix, the mean of their two, and one value matrix likewise: half the cache.
@@ -955,16 +931,8 @@ print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
 # - **The top left mask.** Prefill is right, and so is the first word; every later word sees the first token of the text alone.
 # - **The position starts again at 0.** A new word comes in alone and is taken for the first.
 # - **The cache of the last text is still there.** The new story is read as its continuation. Hence `reset()`.
-# - **The text is longer than the context.** Dropping the oldest words does not work: all others move to another position, so their keys change.
-
-# %%
-whole, cropped = keys_of(model, story)[:, 1:], keys_of(model, story[1:])
-for number, (one, other) in enumerate(zip(whole, cropped), start=1):
-    print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
-
-# %% [markdown]
-# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a score depends on the distance, and layer 1's keys would stay right;
-# deeper ones still carry what they took from the words that are gone.
+# - **The text is longer than the context.** Dropping the oldest words does not work: all others move to another position, so their keys change. So this
+#   cache refuses what does not fit.
 #
 # ## 9 What you have built
 #
