@@ -7,7 +7,7 @@ from IPython.utils.capture import capture_output
 from matplotlib.figure import Figure
 
 from autograde.notebook import show
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture
 
 
 def displayed(make: Callable[[], object]) -> tuple[dict, dict]:

@@ -24,7 +24,7 @@ from attention_course import attention_picture, heatmap, panels, show, show_live
 from attention_course.figures import heatmaps
 from attention_course.figures import query_picture as query
 from autograde.notebook.figures import canvas
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture
 
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
 WEIGHTS = torch.tensor(

@@ -56,8 +56,8 @@ def printed(lesson: str) -> str:
 
 
 def test_committed_pictures_are_drawn_by_the_code_of_today() -> None:
-    says = "import attention_course; from autograde.notebook.figures import pictures"
-    says += "; print(pictures.drawn_by())"  # in a process where no test has pictures of its own
+    says = "import attention_course; from autograde.notebook.figures import canvas"
+    says += "; print(canvas.drawn_by())"  # in a process where no test has pictures of its own
     today = subprocess.check_output([sys.executable, "-c", says], text=True).strip()
     for lesson in LESSONS.values():
         nb = nbformat.read(lesson.solution_notebook, as_version=4)

@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 from attention_course import chart, heatmap
 from autograde.notebook.figures import canvas
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture
 
 WORDS = ["a", "b"]
 VALUES = torch.tensor([[0.25, 0.75], [-1.5, 3e-7]])

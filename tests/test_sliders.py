@@ -10,7 +10,7 @@ from displays import displayed, png_of
 from nbclient import NotebookClient
 
 from attention_course import explore, heatmap
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 

@@ -14,8 +14,7 @@ from matplotlib.textpath import TextPath
 
 from attention_course.explorer.reading import Reading
 from attention_course.language import VOCABULARY
-from autograde.notebook.figures.canvas import style
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture, style
 
 # The picture is clear and holds on light and on dark pages: what is written has light ground of its
 # own, and the blue of bars and arcs lies between white and black.

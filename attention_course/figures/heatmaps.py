@@ -14,13 +14,13 @@ from torch import Tensor
 from autograde.notebook.figures.canvas import (
     Mask,
     Numbers,
+    Picture,
     figure_of,
     labels_of,
     mask_of,
     numbers_of,
     style,
 )
-from autograde.notebook.figures.pictures import Picture
 
 Limits = tuple[float, float]
 

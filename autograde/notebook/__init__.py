@@ -6,8 +6,7 @@ wants more calls `torch.set_num_threads` after the import.
 """
 
 from autograde.notebook.asking import case, hint, progress, why
-from autograde.notebook.figures.canvas import show, show_live
-from autograde.notebook.figures.pictures import chart
+from autograde.notebook.figures.canvas import chart, show, show_live
 from autograde.notebook.figures.sliders import explore
 from autograde.notebook.practice import lesson_cells, unsolved
 from autograde.notebook.remembering import recall, remember

@@ -6,8 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograde.notebook.figures.canvas import display_png, png_of, require, screen_width
-from autograde.notebook.figures.pictures import Picture
+from autograde.notebook.figures.canvas import Picture, display_png, png_of, require, screen_width
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
 
