@@ -154,7 +154,7 @@ FAULTS = [
     ),
     Fault(
         "a wrong variant may pass", "autograde/authoring/check.py",
-        "if margin >= least:", "if True:",
+        "if least.margin >= least.needed:", "if True:",
         "tests/test_authoring.py -k told_apart",
     ),
     # what is run
