@@ -419,7 +419,7 @@ FAULTS = [
     ),
     Fault(
         "an earlier exercise is blamed though nothing calls it", "autograde/grading/verdicts.py",
-        "if n in called and not", "if not",
+        "keys[name].needs if each in called]", "keys[name].needs]",
         "tests/test_judging.py -k nothing_calls",
     ),
     Fault(
