@@ -1,6 +1,7 @@
 """A class being graded, on the terminal: a bar, a line for each problem, a summary."""
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean
@@ -41,8 +42,9 @@ def grade_and_show(found: list[Place], how: How) -> int:
 def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
     """Grade; return what was done, and whether Ctrl-C ended the run."""
     finished: list[Done] = []
+    console = Console(file=sys.stdout)  # a reference in another thread redirects stdout
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _ctrl_c() as stopped, Progress(*columns, "left", console=Console()) as progress:
+    with _ctrl_c() as stopped, Progress(*columns, "left", console=console) as progress:
         bar = progress.add_task("starting", total=len(found))
 
         def say(step: str) -> None:
