@@ -384,15 +384,15 @@ def gives_up(n: int) -> None:
     [
         ("raise RuntimeError('after 50 steps')", ""),
         ("return None", "it(2) returns a result, expected a RuntimeError."),
-        ("raise ValueError(n)", "it(2) raises ValueError, expected a RuntimeError."),
+        ("raise ValueError(n)", "it(2) raises ValueError: 2, expected a RuntimeError."),
         ("raise KeyError(n)", "it(2) raises KeyError: 2, expected a RuntimeError."),
     ],
 )
-def test_another_error_is_asked_for_where_the_reference_raises_it(body: str, said: str) -> None:
+def test_a_rubric_may_ask_for_another_error(body: str, said: str) -> None:
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
         def _(r: Any) -> None:
-            r.refuses("raises RuntimeError when it does not converge", answer, (2,))
+            r.refuses("no convergence", answer, (2,), error=RuntimeError)
 
     names: dict[str, Any] = {}
     exec(f"def it(n):\n    {body}", names)  # noqa: S102
@@ -401,6 +401,16 @@ def test_another_error_is_asked_for_where_the_reference_raises_it(body: str, sai
     assert verdict.passed == (not said)
     assert said.replace("it(2)", "gives_up(2)") in said_of(verdict)
     assert not judge(record(lines, lambda n: n), make_key(lines, lambda n: n)).passed
+
+
+def test_a_reference_that_raises_another_error_than_its_rubric_asks_for_is_wrong() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.refuses("raises ValueError", answer, (2,))
+
+    verdict = judge(record(lines, gives_up), make_key(lines, gives_up), trusted=True)
+    assert "raises RuntimeError: no convergence, expected a ValueError." in said_of(verdict)
 
 
 def test_a_number_that_is_nearly_right_is_told_how_near_it_has_to_be() -> None:

@@ -14,7 +14,7 @@ from math import isclose, isnan
 
 from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks import difference as worst
-from autograde.rubric.recording import RAISES, REFUSAL, Case, Line, Outcome, Recording
+from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
 
@@ -108,7 +108,7 @@ class Gradient(Call):
 
 
 class Refuses(Call):
-    """Bad arguments that must raise a ValueError, or what else the reference raises."""
+    """Bad arguments that must raise a ValueError, or the error that the rubric names."""
 
     weight = 1.0
     tolerance: float | None = 0.0
@@ -119,14 +119,11 @@ class Refuses(Call):
         return got if readable else Outcome(value="does something that cannot be read")
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
-        other = isinstance(expected, str) and expected.startswith(RAISES)
-        due = _manner(expected) if other else REFUSAL
-        if _manner(got) == due:
-            return SAME
-        error = due.removeprefix(RAISES) if other else "ValueError"
-        article = "an" if error[0] in "AEIOU" else "a"
-        said = f"{RAISES}ValueError" if got == REFUSAL else got
-        return differs(f"{said}, expected {article} {error}")
+        named = isinstance(expected, str) and expected.startswith(REFUSAL_BY)
+        due = expected if named else REFUSAL
+        error = expected.removeprefix(REFUSAL_BY) if named else "ValueError"
+        article = "an" if error[0] in "AEIO" else "a"
+        return SAME if got == due else differs(f"{got}, expected {article} {error}")
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         return got.error == known.error and _manner(got.value) == _manner(known.value)

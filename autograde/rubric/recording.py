@@ -14,8 +14,8 @@ REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
 REFUSAL = "refused"
 """The value that a probe records in place of a result when a call refused its arguments."""
-RAISES = "raises "
-"""How what it records begins when a call that should refuse raised another exception."""
+REFUSAL_BY = "refused by "
+"""How that value begins where a rubric asks for another error by name; the name follows."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograde.rubric.given import given_in
-from autograde.rubric.recording import RAISES, REFUSAL, REFUSED, Outcome
+from autograde.rubric.recording import REFUSAL, REFUSAL_BY, REFUSED, Outcome
 from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
 from autograde.values.loaded import is_module, is_tensor, loaded_torch
@@ -154,20 +154,21 @@ def raised(error: BaseException) -> Outcome:
     return Outcome(error=family(error), message=str(error), at=_student_line(error))
 
 
-def refusal(call: Callable[..., Any], *args: Any) -> str:
-    """Return "refused" when a call raises a ValueError, else what it did.
+def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = ValueError) -> str:
+    """Return "refused" when a call raises a ValueError, or the error asked for, else what it did.
 
     Raises:
         NotImplementedError: the exercise is untouched, and refuses nothing.
     """
+    due = REFUSED if error is ValueError else (error,)
     try:
         result = call(*args)
     except NotImplementedError:
         raise
-    except REFUSED:
-        return REFUSAL
-    except RAISED as error:
-        return f"{RAISES}{family(error)}: {error}"
+    except due:
+        return REFUSAL if error is ValueError else f"{REFUSAL_BY}{error.__name__}"
+    except RAISED as other:
+        return f"raises {family(other)}: {other}"
     if isinstance(result, BaseException):
         return "returns an error instead of raising it"
     return "returns a result"

@@ -139,14 +139,18 @@ class Rubric(Recorder):
         """
         self.record(line, "call", answer, cases)
 
-    def refuses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record for each tuple of arguments whether the answer raises a ValueError.
-
-        Where the lesson's own answer raises another error, that is what is asked for.
+    def refuses(
+        self,
+        line: str,
+        answer: Callable[..., Any],
+        *cases: Args,
+        error: type[Exception] = ValueError,
+    ) -> None:
+        """Record for each tuple of arguments whether the answer raises a ValueError, or `error`.
 
         r.refuses("raises ValueError when n is below 1", identity, (0,), (-3,))
         """
-        self.record(line, "refuses", partial(refusal, answer), cases, answer)
+        self.record(line, "refuses", partial(refusal, answer, error=error), cases, answer)
 
     def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
         """Record the gradients at all float tensors among the arguments except masks of 0 and 1.
