@@ -4,16 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
 from attention_course import rubric
-from autograde.rubric.checks import CHECKS, Reading, Unreadable
+from autograde.rubric.checks import Reading, Unreadable
 from autograde.rubric.judge import NOT_WRITTEN, Verdict, judge
-from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.kinds import Checked
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
 from autograde.values.dispatch import apart
@@ -489,32 +488,3 @@ def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
     assert "var(--jp-" in html  # follows the theme
     text = said_of(verdict_on(over_columns))
     assert "wrong entries marked *" in text
-
-
-ODD: list[Any] = [
-    [], None, True, "text", 7, {}, [[]], [None], {"mask": 1}, torch.zeros(0), np.zeros(2),
-]  # fmt: skip
-"""The first is right where a list of faults is expected."""
-
-
-@pytest.mark.parametrize("name", [*CHECKS, "refuses", "unchanged", "forbids"])
-def test_a_line_fails_on_whatever_it_cannot_read(name: str) -> None:
-    kind, case = KINDS[name], Case("f()", (), Outcome())
-    for value in ODD if name in CHECKS else ODD[1:]:
-        got = kind.read(Outcome(value=value), case)
-        assert kind.compare(got, case).distance > 1, value
-
-
-def test_only_a_result_that_is_missing_is_asked_for() -> None:
-    case = Case("f()", (), Outcome(value=["text"]))
-    notes = [KINDS["call"].compare(Outcome(value=value), case).note for value in (None, [None])]
-    assert notes == ["Does it `return` its result?", ""]
-
-
-def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:
-    def alike(error: str, *messages: str) -> bool:
-        got, known = (Outcome(error=error, message=message) for message in messages)
-        return KINDS["call"].alike(got, known, 1e-6)
-
-    assert alike("ZeroDivisionError", "division by zero", "float division by zero")
-    assert not alike("KeyError", "'key'", "'query'")

@@ -23,7 +23,7 @@ from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.data_files import misplaced
 from autograde.grading.running.reference import Lines, load, right_key
-from autograde.rubric.judge import GUESSED, Verdict, judge
+from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
@@ -54,6 +54,8 @@ IDEA_TODO = {
     True: "What it misses has `.idea` already: take that from lines that it gets right",
 }
 """By whether all that a wrong variant misses is marked as the idea."""
+DIFFERED = SAFETY * WIDEST
+"""The widest tolerance that is measured: it says that right answers do not agree."""
 MOST_WATCHED = 0.2
 """The share of the points that lines may carry at most of which only the student's process saw how
 they came about. The others have to show it by their results."""
@@ -171,7 +173,11 @@ def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
 
 
 def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()) -> Result:
-    """Judge every variant of one exercise, on several seeds or these; name each fault once."""
+    """Judge every variant of one exercise on these seeds; name each fault once.
+
+    Without seeds it takes those that `check` uses. Claims are judged by themselves: whether they
+    count in grading says nothing about the answer.
+    """
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
     seeds = seeds or _seeds(measured)
@@ -185,10 +191,8 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
         except CourseError as error:
             broken["reference"] = str(error)
             continue
-        guessed = _guessed(key)
-        lines, of_lines = len(key.expected.lines), guessed + _too_much_watched(key)
-        trusted = bool(guessed)
-        verdict = judge(reference.record(exercise.name, seed), key, trusted=trusted)
+        lines, of_lines = len(key.expected.lines), _guessed(key) + _too_much_watched(key)
+        verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
         own = _note(failed[OWN], verdict)
         for variant in variants.right:
             try:
@@ -196,7 +200,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
             except CourseError as error:
                 broken[variant.name] = str(error)
             else:
-                verdict = judge(recording, key, trusted=trusted)
+                verdict = judge(recording, key, trusted=True)
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant, found in missed.items():
             found.append(_missed(expected.record(reference, variant, seed), key))
@@ -246,9 +250,11 @@ def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:
 
 
 def _seeds(measured: Lines) -> Sequence[int]:
-    """Return the seeds to judge on: where right answers differed on some when they were measured,
-    those too, to name the answer."""
-    differed = any(line["tolerance"] == SAFETY * WIDEST for line in measured.values())
+    """Return the seeds to judge on, also those of the measurement if right answers differed there.
+
+    One of these names the answer that differs.
+    """
+    differed = any(line["tolerance"] >= DIFFERED for line in measured.values())
     return [*CHECKED_SEEDS, *(MEASURED_SEEDS if differed else ())]
 
 
@@ -316,19 +322,11 @@ def _too_near(name: str, found: Sequence[Missed]) -> str:
 
 
 def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] = ()) -> set[str]:
-    """Note the lines that an answer fails, with why, and return them; `known` are left out.
-
-    So are lines that only do not count because others are wrong.
-    """
-    said = {
-        line.name: line.failure.sentence if line.failure else verdict.note
-        for line in verdict.lines
-        if not line.passed and line.name not in known
-    }
-    wrong = {name: why for name, why in said.items() if why != GUESSED}
-    for name, why in wrong.items():
-        lines[name].append(why)
-    return {*wrong}
+    """Note the lines that an answer fails, with why, and return them; `known` are left out."""
+    wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
+    for line in wrong:
+        lines[line.name].append(line.failure.sentence if line.failure else verdict.note)
+    return {line.name for line in wrong}
 
 
 def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
@@ -341,7 +339,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
         if who == OWN:
             todo = "Correct it, or leave the line out"
-        elif first in measured and measured[first]["tolerance"] >= SAFETY * WIDEST:
+        elif first in measured and measured[first]["tolerance"] >= DIFFERED:
             todo = (
                 "Correct it; if it is right, compare only what right answers share: call a helper "
                 "that returns it, or for random draws a check. If the expected number is 0 but for "

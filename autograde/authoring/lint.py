@@ -26,6 +26,7 @@ from autograde.course import Exercise, Lesson, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
+from autograde.rubric.kinds import WITHOUT_RESULT
 from autograde.rubric.names import names_of
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
@@ -279,7 +280,7 @@ def _caught(recording: Recording) -> str:
     return next(
         f"“{line.name}”"
         for line in recording.lines
-        if line.kind not in ("unchanged", "forbids")
+        if line.kind not in WITHOUT_RESULT
         and not all(case.outcome.not_attempted for case in line.cases)
     )
 

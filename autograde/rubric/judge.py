@@ -4,7 +4,14 @@ import ast
 from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, NOT_REACHED, is_given, outcomes_of, wrong_cases
+from autograde.rubric.kinds import (
+    KINDS,
+    NOT_REACHED,
+    WITHOUT_RESULT,
+    is_given,
+    outcomes_of,
+    wrong_cases,
+)
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table, float_types
@@ -280,7 +287,7 @@ def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
     return all(
         outcome.not_attempted
         for line, found in zip(key.expected.lines, outcomes, strict=True)
-        if line.kind not in ("unchanged", "forbids")
+        if line.kind not in WITHOUT_RESULT
         for outcome in found
     )
 

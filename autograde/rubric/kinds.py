@@ -299,6 +299,9 @@ KINDS = Kinds(
     forbids=Forbids(),
 )
 
+WITHOUT_RESULT = ("unchanged", "forbids")
+"""The kinds of line that record no result, so that they are right of an unwritten answer too."""
+
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""
 
