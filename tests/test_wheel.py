@@ -76,6 +76,11 @@ def test_the_wheel_has_the_version_that_feedback_pages_name(wheel: Path) -> None
     assert wheel.name.split("-")[1] == autograde.__version__
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/student.md"])
+def test_pages_name_the_wheel_in_full(wheel: Path, page: str) -> None:
+    assert f"pip install {wheel.name}" in (HERE / page).read_text()
+
+
 def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         found = {
