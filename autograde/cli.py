@@ -252,9 +252,12 @@ def instructor(options: tuple[str, ...]) -> None:
     What follows is passed on to JupyterLab: --no-browser, say.
     """
     wanted = chosen(())
-    from autograde.authoring.instructor import open_lab
+    from autograde.authoring.sources import sync
+    from autograde.marking.instructor import open_lab
 
-    open_lab(wanted, options)
+    for lesson in wanted:
+        sync(lesson)
+    open_lab(wanted[0].root, options)
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -323,7 +326,8 @@ def lab(options: tuple[str, ...]) -> None:
 
     What follows is passed on to JupyterLab: --no-browser, say.
     """
-    from autograde.workspace import lab as opening
+    from autograde.server import is_root
+    from autograde.workspace.lab import open_lab
     from autograde.workspace.update import prepare
 
     project = the_project()
@@ -331,9 +335,9 @@ def lab(options: tuple[str, ...]) -> None:
     print(f"your copy of the lessons: {project.work}")
     if newer:
         print(f"new versions of {', '.join(newer)} are available; run: autograde update")
-    if opening.is_root():
+    if is_root():
         print("you are root, so all code in these notebooks runs as root; another user is safer")
-    opening.open_lab(project, options)
+    open_lab(project, options)
 
 
 @main.command()

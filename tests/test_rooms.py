@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {
     "cards", "course", "course_config", "course_package", "data_files", "files", "grader",
-    "installed", "progress", "versions", "words",
+    "installed", "progress", "server", "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
     "values": {"values"},

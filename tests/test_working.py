@@ -10,9 +10,11 @@ import nbformat
 import pytest
 from classes import files_in
 from conftest import HERE, run
+from jupyterlab.labapp import LabApp
 from nbformat import NotebookNode
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
+from autograde import server
 from autograde.course import CourseError, lessons
 from autograde.progress import PAGE, PRACTICE_FILE, of_course
 from autograde.workspace import lab, update
@@ -85,14 +87,20 @@ def test_the_project_is_found_from_any_folder_in_it(project: Project, tmp_path: 
 def test_jupyterlab_opens_on_the_table_and_keeps_its_tabs_there(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab, "is_root", lambda: False)
-    arguments = lab.arguments(project, ("--no-browser",))
-    assert f"--ServerApp.root_dir={project.work}" in arguments
-    assert "--LabApp.default_url=/lab/tree/Lessons.md" in arguments
-    assert arguments[-1] == "--no-browser"
-    assert "--allow-root" not in arguments
-    monkeypatch.setattr(lab, "is_root", lambda: True)
-    assert "--allow-root" in lab.arguments(project, ())
+    launched: list[list[str]] = []
+    monkeypatch.setattr(LabApp, "launch_instance", launched.append)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "mine")
+    monkeypatch.setenv("PYTHONSTARTUP", "mine.py")
+    monkeypatch.chdir(project.root)
+    for root in (False, True):
+        monkeypatch.setattr(server, "is_root", lambda root=root: root)
+        lab.open_lab(project, ("--no-browser",))
+        arguments = launched.pop()
+        assert f"--ServerApp.root_dir={project.work}" in arguments
+        assert "--LabApp.default_url=/lab/tree/Lessons.md" in arguments
+        assert arguments[-1] == "--no-browser"
+        assert ("--allow-root" in arguments) == root
+    assert Path.cwd() == project.work
 
 
 def test_the_command_makes_the_working_copy_and_says_what_matters(
@@ -100,7 +108,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
 ) -> None:
     opened: list[tuple[str, ...]] = []
     monkeypatch.setattr(lab, "open_lab", lambda project, options: opened.append(options))
-    monkeypatch.setattr(lab, "is_root", lambda: True)
+    monkeypatch.setattr(server, "is_root", lambda: True)
     shutil.rmtree(project.work)
     result = run(project.root, "lab", "--no-browser", "--port=1")
     assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
@@ -109,7 +117,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     assert (project.work / PAGE).is_file()
     with (released(project)).open("a") as file:
         file.write("\n")
-    monkeypatch.setattr(lab, "is_root", lambda: False)
+    monkeypatch.setattr(server, "is_root", lambda: False)
     said = run(project.work, "lab").output
     assert f"new versions of {LESSON} are available; run: autograde update" in said
     assert "you are root" not in said

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import secrets
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +15,7 @@ from nbconvert.exporters import HTMLExporter
 from tornado import web
 from traitlets.config import Config
 
+from autograde import server
 from autograde.course import CourseError, Lesson, find_root
 from autograde.grading.feedback import template
 from autograde.marking import answers
@@ -147,14 +147,9 @@ async def _start_jupyter_server_extension(app: ServerApp) -> None:
 
 def open_page(lesson: Lesson, options: tuple[str, ...]) -> None:
     """Run a Jupyter server on a lesson's page in this process, until it is stopped."""
-    as_root = ["--allow-root"] if os.geteuid() == 0 else []
-    os.chdir(lesson.root)  # nbgrader reads its configuration there
     arguments = [
-        f"--ServerApp.root_dir={lesson.root}",
         f"--ServerApp.default_url={ADDRESS}/{lesson.name}",
         "--ServerApp.jpserver_extensions={'autograde.marking.page': True}",
         "--ServerApp.open_browser=True",
-        *as_root,
-        *options,
     ]
-    ServerApp.launch_instance(arguments)
+    server.run(ServerApp, lesson.root, [*arguments, *options])

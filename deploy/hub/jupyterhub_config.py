@@ -17,7 +17,7 @@ c = get_config()  # noqa: F821 (JupyterHub defines it)
 HERE = Path(__file__).resolve().parent
 PACKAGE = Path(autograde.__file__).parent
 # Formgrader is a page in a frame, which the instructors' folder allows.
-OF_INSTRUCTORS = (HERE / "instructors", PACKAGE / "authoring" / "jupyter", HERE / "everyone")
+OF_INSTRUCTORS = (HERE / "instructors", PACKAGE / "marking" / "jupyter", HERE / "everyone")
 OF_STUDENTS = (HERE / "students", PACKAGE / "workspace" / "jupyter", HERE / "everyone")
 
 SERVER = [sys.executable, "-m", "jupyterhub.singleuser"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 
-from autograde.authoring.instructor import WORKSPACE
+from autograde.marking.instructor import WORKSPACE
 from browser.conftest import JUPYTERLAB, Lab, Watched, lab
 from browser.person import SLOW
 
