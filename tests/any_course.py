@@ -270,12 +270,13 @@ TASKS = {
 }
 """Adding a case is adding an answer."""
 
-ROWS = [
-    (name, answer, kind == "right")
+ROWS = {
+    f"{name}, {kind} {number}": (name, answer, kind == "right")
     for name, task in TASKS.items()
     for kind in ("right", "wrong")
-    for answer in getattr(task, kind)
-]
+    for number, answer in enumerate(getattr(task, kind), 1)
+}
+"""By name: code with `::` in a name would send its test, and a second course, to another worker."""
 
 
 def make(root: Path) -> Lesson:

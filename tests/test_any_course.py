@@ -40,7 +40,7 @@ def verdict_on(measured: Measured, exercise: str, answer: str, seed: int) -> Ver
     return judge(unpack_recording(pack_recording(recording)), key)
 
 
-@pytest.mark.parametrize(("exercise", "answer", "right"), ROWS)
+@pytest.mark.parametrize(("exercise", "answer", "right"), ROWS.values(), ids=ROWS)
 def test_an_answer_earns_what_it_deserves(
     measured: Measured, exercise: str, answer: str, right: bool
 ) -> None:
