@@ -317,7 +317,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     )
     talk = talk_to(data)
     assert talk == {
-        "submitted nothing": [("gone", "")],
+        "without a submission here": [("gone", "")],
         "submitted a broken file": [("bad", "The file is empty.")],
         "fell behind": [
             ("fell", "50% of the points, 75% in earlier lessons"),
@@ -327,7 +327,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     }
     assert "gone" in outline_of(render(data)).text
     anonymous = outline_of(render(without_names(data), anonymous=True))
-    assert "1 submitted nothing" in anonymous.text
+    assert "1 without a submission here" in anonymous.text
     assert anonymous.faults() == []
 
 

@@ -107,8 +107,8 @@ class Submission:
 class ClassData:
     """A lesson's graded submissions, and the students whose submissions were not graded.
 
-    `absent` are students whom the gradebook knows and who submitted nothing. `names` are their and
-    the others' names, as feedback shows them.
+    `absent` are students whom the gradebook knows and of whom nothing is here. `names` are their
+    and the others' names, as feedback shows them.
     """
 
     lesson: Lesson
