@@ -104,7 +104,7 @@ def test_feedback_says_what_happened(graded: Path, student: str) -> None:
 @pytest.mark.parametrize(
     ("student", "note"),
     [
-        ("deleted_rubric", "the cell was deleted; the original is used"),
+        ("deleted_rubric", "the cell is missing; the original is used"),
         ("doubled_rubric", "the cell is there twice; the last one is used"),
         ("edited_rubric", "the cell was changed; the original is used"),
     ],
