@@ -104,7 +104,7 @@ def test_feedback_says_what_happened(graded: Path, student: str) -> None:
 @pytest.mark.parametrize(
     ("student", "note"),
     [
-        ("deleted_rubric", "the cell was deleted; the original is used"),
+        ("deleted_rubric", "the cell is missing; the original is used"),
         ("doubled_rubric", "the cell is there twice; the last one is used"),
         ("edited_rubric", "the cell was changed; the original is used"),
     ],
@@ -179,12 +179,16 @@ def test_other_ways_of_grading_give_the_same_scores(
     lesson = lessons(root)[LESSON]
     nb = nbformat.read(file_of(lesson, "partly_2"), as_version=4)
     nb.cells.append(nbformat.v4.new_markdown_cell("long " * LIMITS.text_cell_chars))
-    put_file(lesson, "partly_2", nb)
+    copied = put_file(lesson, "partly_2", nb)
+    copied.rename(copied.with_stem(f"{NOTEBOOK}-Copy1"))
+    put_file(lesson, "partly_2", lesson.released_notebook.read_bytes())
     result = program(*command, cwd=root)
     assert result.returncode == 0, result.stderr
     assert scores(root, LESSON) == pytest.approx(before)
     with graded_notebook(Place("partly_2", lesson)) as notebook:
-        assert read_note(notebook).remarks == ["A long text was cut off."]
+        chosen, long = read_note(notebook).remarks
+    assert f"'{NOTEBOOK}-Copy1.ipynb' was graded, because it has the most answers" in chosen
+    assert long == "A long text was cut off."
     assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)
 
 

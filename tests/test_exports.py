@@ -53,6 +53,7 @@ def test_an_export_says_in_one_line_whose_work_waits(course: Path, tmp_path: Pat
         gradebook.db.commit()
     said = run(tmp_path / "course", "export", "--format", "csv", LESSON).output
     assert f"{LESSON}: to be graded by hand: 2 (ada, bob)" in said
+    assert f"{LESSON}: handed in and not graded, so without a score: 1 (kim)" in said
 
 
 def test_csv_is_nbgraders_own_table(course: Path) -> None:

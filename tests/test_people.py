@@ -147,9 +147,9 @@ def test_nobody_is_guessed(root: Path, case: str) -> None:
 def test_of_whom_two_came_is_not_said_that_nothing_came(root: Path) -> None:
     folders, sheet, _ = UNCLEAR["one id, two people"]
     said = collect(root, *folders, sheet=sheet)
-    assert "  ana" not in said
+    assert "  Ana Muster (ana)" not in said
     assert any(
-        "ana: 2 submissions seem to be from ana, those of 'A ana', 'B ana'. " in s for s in said
+        "(ana): 2 submissions seem to be from ana, those of 'A ana', 'B ana'. " in s for s in said
     )
 
 
@@ -185,15 +185,15 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
         f"{MASK}: collected from 1",
         "  ana ('Ana Muster'): 'mask.ipynb', 2026-03-02 22:30:00 UTC, new",
         "nothing in the download from: 4",
-        "  4711",
+        "  Max Other (4711)",
         "  Zoë X s9",
-        "  kim1",
-        "  kim2",
+        "  Kim Li (kim1)",
+        "  Kim Li (kim2)",
         "to look at: 1",
         "  the path does not say who handed in 'moodle.zip/lost.ipynb'",
         "NOT COLLECTED: 1",
-        "  bob: no notebook in what was handed in, 'work.7z', 'work.rar', 'work.tar.gz': only "
-        "notebooks and zip archives are opened",
+        "  Bob O'Neil (bob): no notebook in what was handed in, 'work.7z', 'work.rar', "
+        "'work.tar.gz': only notebooks and zip archives are opened",
     ]
 
 

@@ -185,6 +185,33 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
     assert [row.difficulty for row in line_rows(data)] == [2 / 3, 1 / 3, 1 / 3, 1 / 3]
 
 
+def test_a_line_counts_over_the_students_whose_version_has_it(small_class: Lesson) -> None:
+    two, three = (verdict("causal_mask", *[True] * lines) for lines in (2, 3))
+    wrong = verdict("causal_mask", False, True, False)
+    data = ClassData(
+        small_class,
+        tuple(submission(f"{n}", each) for n, each in enumerate([two] * 5 + [three, wrong] * 5)),
+    )
+    last = line_rows(data)[2]
+    assert dict(last.counts) == {"right": 5, "wrong": 5}
+    assert last.difficulty == 0.5
+    assert last.discrimination == pytest.approx(1.0)
+
+
+def test_variants_with_the_same_words_are_one_misconception(small_class: Lesson) -> None:
+    words = Belief("a", "The same belief.", "The same hint.", ("line 0",))
+    beliefs = [words, replace(words, name="b"), replace(words, belief="Another belief.")]
+    data = ClassData(
+        small_class,
+        tuple(
+            submission(each.name, replace(verdict("causal_mask", False), beliefs=(each,)))
+            for each in beliefs
+        ),
+    )
+    found = [(wrong.name, wrong.belief, n) for _, wrong, n in misconceptions(data)]
+    assert found == [("a, b", "The same belief.", 2), ("a", "Another belief.", 1)]
+
+
 def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
     answers = {"a": 2.0, "b": 1.5, "c": WAITING, "d": EMPTY}
     data = ClassData(
@@ -290,7 +317,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     )
     talk = talk_to(data)
     assert talk == {
-        "submitted nothing": [("gone", "")],
+        "without a submission here": [("gone", "")],
         "submitted a broken file": [("bad", "The file is empty.")],
         "fell behind": [
             ("fell", "50% of the points, 75% in earlier lessons"),
@@ -300,7 +327,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     }
     assert "gone" in outline_of(render(data)).text
     anonymous = outline_of(render(without_names(data), anonymous=True))
-    assert "1 submitted nothing" in anonymous.text
+    assert "1 without a submission here" in anonymous.text
     assert anonymous.faults() == []
 
 

@@ -67,7 +67,7 @@ def nameless(nb: NotebookNode) -> None:
 
 
 CHANGES = {
-    "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; the original is used"),
+    "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell is missing; the original is used"),
     "edited rubric": (edited, RUBRIC, "the cell was changed; the original is used"),
     "doubled rubric": (doubled(RUBRIC), RUBRIC, "the cell is there twice"),
     "doubled answer": (doubled(ANSWER), ANSWER, "the last one is used"),
@@ -180,3 +180,8 @@ def test_many_small_cells_are_left_as_they_came() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 60 * len(content)
+
+
+def test_what_befell_many_cells_is_said_once() -> None:
+    record = Record(notes={"a": ["it is missing"], "b": ["it is missing", "it was changed"]})
+    assert record.noticed == "a, b: it is missing; b: it was changed"

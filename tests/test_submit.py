@@ -91,10 +91,10 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
         "test_apply_mask: the cell was changed; the original is used",
     ),
     "missing rubric": (
-        without("test_apply_mask"), "test_apply_mask: the cell was deleted; the original is used"
+        without("test_apply_mask"), "test_apply_mask: the cell is missing; the original is used"
     ),
     "missing answer": (
-        without("apply_mask"), "apply_mask: the cell was deleted; an answer in another cell counts"
+        without("apply_mask"), "apply_mask: the cell is missing; an answer in another cell counts"
     ),
     "an answer twice": (twice, "apply_mask: the cell is there twice; the last one is used"),
     "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),

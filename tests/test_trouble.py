@@ -195,11 +195,17 @@ def test_a_lesson_named_twice_is_graded_once(course: Path) -> None:
     assert result.output.count("2 graded") == 1
 
 
-def test_a_fresh_clone_without_a_gradebook_says_what_to_build(course: Path) -> None:
+@pytest.mark.parametrize("due", [None, "2026-03-01 12:00 UTC"])
+def test_a_fresh_clone_says_what_to_build_and_records_nobody(course: Path, due: str | None) -> None:
     (course / "gradebook.db").unlink()
+    if due:
+        with gradebook_of(course) as gradebook:
+            gradebook.add_assignment(LESSON, duedate=due)
     code, said = graded()
     assert code == 1
     assert f"the gradebook does not know {LESSON}. Run: autograde build {LESSON}" in said
+    with gradebook_of(course) as gradebook:  # nbgrader would refuse the build
+        assert not gradebook.students
 
 
 def test_a_run_does_again_only_what_has_changed(course: Path) -> None:

@@ -34,8 +34,8 @@ from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.reading.handed_in import read_files
-from autograde.grading.reading.parse import parse_file
+from autograde.grading.reading.handed_in import read_files, read_submission
+from autograde.grading.reading.parse import parse_file, parse_submission
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
@@ -76,20 +76,28 @@ class LessonStep(NbGraderPreprocessor):
 
 
 class SubmissionExporter(NotebookExporter):
-    """Reads any file: one that is not a notebook becomes an empty notebook and a problem."""
+    """Reads what `autograde grade` would: of several notebooks the one that counts.
+
+    A file that is not a notebook becomes an empty notebook and a problem.
+    """
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        if lesson_of(resources or {}) is None:
+        lesson = lesson_of(resources or {})
+        if lesson is None or resources is None:
             return super().from_filename(filename, resources, **options)
         course = cast(Any, self.parent).coursedir
         own = Path(course.root, course.autograded_directory).resolve()
-        restored = Path(filename).resolve().is_relative_to(own)  # written by the step before
-        record = parse_file(Path(filename), whole=restored)
+        if Path(filename).resolve().is_relative_to(own):  # written by the step before
+            record = parse_file(Path(filename), whole=True)
+        else:
+            place = Place(resources["nbgrader"]["student"], lesson)
+            handed_out = [notebook(version) for version in versions(lesson)]
+            record = parse_submission(read_submission(place, course.ignore, handed_out))
         for number, cell in enumerate(record.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
-        resources = {**(resources or {}), "problem": record.problem, "remarks": record.remarks}
+        resources = {**resources, "problem": record.problem, "remarks": record.remarks}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
         output = self.from_notebook_node(record.nb, resources, **options)  # type: ignore

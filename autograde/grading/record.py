@@ -53,7 +53,11 @@ class Record:
         """The problem in words, or else the notes on single cells as one line."""
         if self.problem:
             return self.problem.words
-        return "; ".join(f"{cell}: {text}" for cell, said in self.notes.items() for text in said)
+        cells: dict[str, list[str]] = {}
+        for cell, said in self.notes.items():
+            for text in said:
+                cells.setdefault(text, []).append(cell)
+        return "; ".join(f"{', '.join(found)}: {text}" for text, found in cells.items())
 
 
 def write_note(record: Record) -> NotebookNode:

@@ -20,7 +20,13 @@ from traitlets import Unicode
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.files import write_folder
-from autograde.grading.gradebook import due_date, odd_due_date, open_gradebook, parse_time
+from autograde.grading.gradebook import (
+    due_date,
+    names_of_students,
+    odd_due_date,
+    open_gradebook,
+    parse_time,
+)
 from autograde.grading.submission import TIMESTAMP
 from autograde.lms.archives import BadArchive, place_for, unpack
 from autograde.lms.people import keep_numbers, read_numbers, remember
@@ -50,14 +56,15 @@ def collect(lesson: Lesson, files: Iterable[Path]) -> tuple[list[str], bool]:
             raise CourseError(f"{REFUSED}\n" + "\n".join(refused))
         zone = config.LmsCollector.get("time_zone", "UTC")
         plan, due = plan_of(Path(folder), gradebook, root, lesson.name, zone)
+        names = names_of_students(gradebook)
         done = {student: _write(lesson, student, handed) for student, handed in plan.handed.items()}
     lines = [f"{lesson.name}: collected from {len(done)}"]
     lines += [_line(who, plan.handed[who], due, done[who]) for who in sorted(done)]
     problems = [*said, *plan.said, *filter(None, [odd_due_date(due)])]
     for title, facts in (
-        ("nothing in the download from", sorted(plan.absent)),
+        ("nothing in the download from", [names.get(who, who) for who in sorted(plan.absent)]),
         ("to look at", problems),
-        ("NOT COLLECTED", [f"{who}: {why}" for who, why in plan.failed.items()]),
+        ("NOT COLLECTED", [f"{names.get(who, who)}: {why}" for who, why in plan.failed.items()]),
     ):
         lines += [f"{title}: {len(facts)}", *(f"  {each}" for each in facts)] if facts else []
     return [printable(line) for line in lines], not plan.failed

@@ -49,15 +49,24 @@ class GradeExporter(ExportPlugin):
             for student in students
         ]
         for lesson in lessons:
-            waiting = [s.student_id for s in lesson.submissions if s.needs_manual_grade]
-            if waiting:
-                who = printable(named(sorted(waiting)))
-                self.log.warning(
-                    "%s: to be graded by hand: %d (%s)", lesson.name, len(waiting), who
-                )
+            graded = {s.student_id: s for s in lesson.submissions}
+            waiting = {who for who, s in graded.items() if s.needs_manual_grade}
+            folders = self._root.glob(f"submitted/*/{lesson.name}")
+            not_graded = {path.parent.name for path in folders} - graded.keys()
+            for what, who in (
+                ("to be graded by hand", waiting),
+                ("handed in and not graded, so without a score", not_graded),
+            ):
+                if who:
+                    names = printable(named(sorted(who)))
+                    self.log.warning("%s: %s: %d (%s)", lesson.name, what, len(who), names)
         head, rows = self.table(lessons, submissions)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)
+
+    @property
+    def _root(self) -> Path:
+        return Path(CourseDirectory(config=self.config).root)
 
     def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         raise NotImplementedError
@@ -186,7 +195,7 @@ class MoodleExporter(GradeExporter):
             "Last modified (grade)",
         ]  # fmt: skip
         rows: list[list[Cell]] = []
-        numbers = read_numbers(Path(CourseDirectory(config=self.config).root), lesson.name)
+        numbers = read_numbers(self._root, lesson.name)
         lost = []
         for student, (found,) in submissions:
             full = " ".join(filter(None, (student.first_name, student.last_name))) or student.id

@@ -78,7 +78,7 @@ def talk_to(data: ClassData) -> dict[str, list[tuple[str, str]]]:
     broken = [(each.student, each.problem) for each in data.submissions if each.broken]
     found = [(each, _behind(data, each)) for each in data.submissions if not each.broken]
     return {
-        "submitted nothing": [(student, "") for student in data.absent],
+        "without a submission here": [(student, "") for student in data.absent],
         "submitted a broken file": broken,
         "fell behind": [(each.student, reason) for each, reason in found if reason],
         "handed in the same file as others": _same_files(data),

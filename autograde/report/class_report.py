@@ -120,12 +120,13 @@ def write_report(
 def line_rows(data: ClassData) -> list[LineRow]:
     """Return every rubric line with its counts and statistics, over the judged submissions."""
     lines, judged = data.lines, data.judged
-    states = [[each.state(line) for line in lines] for each in judged]
-    right = [[state == RIGHT for state in row] for row in states]
+    right = [
+        [each.state(line) == RIGHT if each.has(line) else None for line in lines] for each in judged
+    ]
     found = discriminations(right, list(lines.values()))
     return [
-        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), found[i])
-        for i, (exercise, name) in enumerate(lines)
+        LineRow(i + 1, *line, Counter(s.state(line) for s in judged if s.has(line)), found[i])
+        for i, line in enumerate(lines)
     ]
 
 

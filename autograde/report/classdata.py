@@ -1,6 +1,6 @@
 """Read a graded class: every submission's verdicts, scores and problems."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -98,13 +98,17 @@ class Submission:
     def state(self, line: Line) -> str:
         return self._states.get(line, BLANK)
 
+    def has(self, line: Line) -> bool:
+        """Return whether its rubric has this line; that of another version may not."""
+        return line in self._states or line[0] not in self.verdicts
+
 
 @dataclass(frozen=True)
 class ClassData:
     """A lesson's graded submissions, and the students whose submissions were not graded.
 
-    `absent` are students whom the gradebook knows and who submitted nothing. `names` are their and
-    the others' names, as feedback shows them.
+    `absent` are students whom the gradebook knows and of whom nothing is here. `names` are their
+    and the others' names, as feedback shows them.
     """
 
     lesson: Lesson
@@ -149,15 +153,20 @@ def line_state(verdict: Verdict, line: LineVerdict) -> str:
 
 
 def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
-    """Return each recognised misconception with its exercise and count, the commonest first."""
-    counts: Counter[tuple[str, str]] = Counter()
-    words: dict[tuple[str, str], Belief] = {}
+    """Return each recognised misconception with its exercise and count, the commonest first.
+
+    Variants with the same words are one misconception, which has the names of all of them.
+    """
+    found: dict[tuple[str, str, str], list[Belief]] = defaultdict(list)
     for submission in data.submissions:
         for verdict in submission.verdicts.values():
             for belief in verdict.beliefs:
-                counts[verdict.exercise, belief.name] += 1
-                words[verdict.exercise, belief.name] = belief
-    return [(place[0], words[place], count) for place, count in counts.most_common()]
+                found[verdict.exercise, belief.belief, belief.hint].append(belief)
+    commonest = sorted(found.items(), key=lambda item: -len(item[1]))
+    return [
+        (exercise, replace(each[0], name=", ".join(sorted({b.name for b in each}))), len(each))
+        for (exercise, *_), each in commonest
+    ]
 
 
 def without_names(data: ClassData) -> ClassData:

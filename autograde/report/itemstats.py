@@ -12,20 +12,24 @@ FEWEST = 10
 """With fewer students a correlation says next to nothing, and none is given."""
 
 
-def discriminations(right: Sequence[Sequence[bool]], worth: Sequence[float]) -> list[float | None]:
+def discriminations(
+    right: Sequence[Sequence[bool | None]], worth: Sequence[float]
+) -> list[float | None]:
     """Return the discrimination of every line; None where it is not defined, or students too few.
 
     It is not defined where all or none were right, or all have as many points on the other lines.
 
     Args:
-        right: for each student, whether each line was right.
+        right: for each student, whether each line was right; None where the student had no such
+            line.
         worth: the points of each line.
     """
     found: list[float | None] = [None] * len(worth)
-    for item in range(len(worth)) if len(right) >= FEWEST else ():
+    for item in range(len(worth)):
         others = [j for j in range(len(worth)) if j != item]
-        rest = [round(sum(worth[j] for j in others if row[j]), 9) for row in right]
-        column = [row[item] for row in right]
-        if min(len(set(column)), len(set(rest))) > 1:
+        rows = [row for row in right if row[item] is not None]
+        rest = [round(sum(worth[j] for j in others if row[j]), 9) for row in rows]
+        column = [bool(row[item]) for row in rows]
+        if len(rows) >= FEWEST and min(len(set(column)), len(set(rest))) > 1:
             found[item] = correlation(column, rest)
     return found

@@ -39,7 +39,7 @@ def restore(record: Record, released: NotebookNode) -> Record:
             continue
         if not record.problem:
             then = "an answer in another cell counts" if _is_students(original) else ORIGINAL
-            record.note(name, f"the cell was deleted; {then}")
+            record.note(name, f"the cell is missing; {then}")
         place += 1
         at[name] = _replacement(original)
         nb.cells.insert(place, at[name])
