@@ -357,6 +357,23 @@ def _parsed(text: str) -> "NotebookNode":
     return nb
 
 
+def read_built(path: Path) -> "NotebookNode":
+    """Return a notebook that a build has written.
+
+    Raises:
+        CourseError: it is damaged, for example by a merge.
+    """
+    import nbformat
+
+    try:
+        nb: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CourseError(
+            f"{path} cannot be read ({error}). Run: autograde build {path.parent.name}"
+        ) from error
+    return nb
+
+
 def state_folder(root: Path) -> Path:
     """Return the course's folder for the state of builds and grading; make it if missing."""
     folder = root / ".autograde"

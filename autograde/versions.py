@@ -20,6 +20,7 @@ from autograde.course import (
     lessons,
     named_cells,
     parse_text,
+    read_built,
 )
 from autograde.data_files import readable_files
 from autograde.files import write_folder
@@ -68,7 +69,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     """
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
-    built = _parsed(lesson.released_notebook.read_bytes())
+    built = read_built(lesson.released_notebook)
     home = _kept(lesson) / _number(built)
     _require_built(lesson, built, home)
     files = readable_files(lesson)
@@ -159,18 +160,13 @@ def _read(
 @lru_cache(maxsize=16)
 def notebook(version: Version) -> "NotebookNode":
     """Return the notebook that students got, with the points of today."""
-    nb = _parsed(version.released)
+    import nbformat
+
+    nb: NotebookNode = nbformat.v4.reads(version.released.decode())
     cells = named_cells(nb)
     for name, points in version.lesson.graded_cells.items():
         if name in cells and cells[name].metadata["nbgrader"]["points"] != points:
             cells[name].metadata["nbgrader"]["points"] = points
-    return nb
-
-
-def _parsed(released: bytes) -> "NotebookNode":
-    import nbformat
-
-    nb: NotebookNode = nbformat.v4.reads(released.decode())
     return nb
 
 
