@@ -170,7 +170,7 @@ def notebook(version: Version) -> "NotebookNode":
     return nb
 
 
-def rules(nb: "NotebookNode") -> dict[str, str]:
+def checksums(nb: "NotebookNode") -> dict[str, str]:
     """Return nbgrader's checksum of each rubric cell, as it was when the notebook was built.
 
     It is the digest of the cell's text, its name and its points, and stays when a student edits
@@ -191,8 +191,8 @@ def rubrics(nb: "NotebookNode") -> dict[str, str]:
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
     """Name the exercises whose rubric differs between a notebook and a released one."""
-    now = rules(released)
-    others = {name for name, checksum in rules(nb).items() if now.get(name) != checksum}
+    now = checksums(released)
+    others = {name for name, checksum in checksums(nb).items() if now.get(name) != checksum}
     return sorted(name.removeprefix("test_") for name in others)
 
 
@@ -203,8 +203,8 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         CourseError: there is none, or it has other exercises than the gradebook.
     """
     now, found = among[0], _made_from(nb, among)
-    if found is None and not rules(nb).keys() & rules(notebook(now)).keys():
-        exercises = named(name.removeprefix("test_") for name in rules(nb))
+    if found is None and not checksums(nb).keys() & checksums(notebook(now)).keys():
+        exercises = named(name.removeprefix("test_") for name in checksums(nb))
         raise CourseError(f"not the notebook of {now.lesson.name}: its exercises are {exercises}")
     if found is None:
         raise CourseError(
@@ -225,15 +225,15 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     A checksum tells also where a student has changed a rubric; the text tells where only its
     points were others.
     """
-    mine, texts = rules(nb), rubrics(nb)
+    mine, texts = checksums(nb), rubrics(nb)
     if not mine:  # its cells have lost their names, but not their text
         there = {cell.source for cell in nb.cells}
         return max(among, key=lambda each: len(there & {*rubrics(notebook(each)).values()}))
-    known = {name for version in among for name in rules(notebook(version))}
+    known = {name for version in among for name in checksums(notebook(version))}
     own = mine.keys() & known
 
     def fits(version: Version) -> bool:
-        sums, right = rules(notebook(version)), rubrics(notebook(version))
+        sums, right = checksums(notebook(version)), rubrics(notebook(version))
         return all(sums.get(n) == mine[n] or right.get(n) == texts[n] for n in own)
 
     found = next(filter(fits, among), None) if own else None
@@ -247,7 +247,7 @@ def _content(path: Path) -> bytes:
 
 
 def _number(nb: "NotebookNode") -> str:
-    return digest(json.dumps(rules(nb), sort_keys=True))[:16]
+    return digest(json.dumps(checksums(nb), sort_keys=True))[:16]
 
 
 def _kept(lesson: Lesson) -> Path:

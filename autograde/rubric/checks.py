@@ -78,9 +78,9 @@ def share_of(what: str, hits: Tensor | np.ndarray, wanted: float) -> Reading:
     return Reading(what, float(hits.sum()) / entries, wanted, limit)
 
 
-def difference(readings: list[Reading]) -> Difference:
-    """Return the worst reading, in units of its limit."""
-    worst = max(readings, key=lambda reading: reading.distance)
-    named = f"{worst.what} is {worst.value:.3g}, expected {worst.wanted:.3g}"
-    text = worst.symptom or named
-    return Difference(worst.distance, note=f"{text[0].upper()}{text[1:]}.")
+def worst(readings: list[Reading]) -> Difference:
+    """Return the worst reading as a difference, in units of its limit."""
+    found = max(readings, key=lambda reading: reading.distance)
+    named = f"{found.what} is {found.value:.3g}, expected {found.wanted:.3g}"
+    text = found.symptom or named
+    return Difference(found.distance, note=f"{text[0].upper()}{text[1:]}.")
