@@ -374,16 +374,17 @@ def read_built(path: Path) -> "NotebookNode":
     """Return a notebook that a build has written.
 
     Raises:
-        CourseError: it is damaged, for example by a merge.
+        CourseError: it is not there, or damaged, for example by a merge.
     """
     import nbformat
 
+    todo = f"Run: autograde build {path.parent.name}"
     try:
         nb: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CourseError(f"{path.parent.name} is not built here. {todo}") from None
     except ValueError as error:
-        raise CourseError(
-            f"{path} cannot be read ({error}). Run: autograde build {path.parent.name}"
-        ) from error
+        raise CourseError(f"{path} cannot be read ({error}). {todo}") from error
     return nb
 
 

@@ -67,8 +67,6 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
         CourseError: the lesson is not built here, its rubric was changed since, or no version has
             a line that is withdrawn.
     """
-    if not lesson.released_notebook.is_file():
-        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
     built = read_built(lesson.released_notebook)
     home = _kept(lesson) / _number(built)
     _require_built(lesson, built, home)
