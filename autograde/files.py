@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 FRESH = ".fresh"
@@ -20,15 +21,20 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+def write_files(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write files below a folder, each by its path from there and its content."""
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 def write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Put a folder of files in place whole; nothing stays of the folder that was there."""
     fresh = target.with_name(f".{target.name}{FRESH}")
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        for name, content in files.items():
-            path = fresh / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        write_files(fresh, files.items())
         if target.exists():
             shutil.rmtree(target)
         fresh.rename(target)

@@ -20,6 +20,7 @@ from autograde.course import (
     lessons,
     named_cells,
     parse_text,
+    read_built,
 )
 from autograde.data_files import readable_files
 from autograde.files import write_folder
@@ -66,9 +67,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
         CourseError: the lesson is not built here, its rubric was changed since, or no version has
             a line that is withdrawn.
     """
-    if not lesson.released_notebook.is_file():
-        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
-    built = _parsed(lesson.released_notebook.read_bytes())
+    built = read_built(lesson.released_notebook)
     home = _kept(lesson) / _number(built)
     _require_built(lesson, built, home)
     files = readable_files(lesson)
@@ -159,7 +158,9 @@ def _read(
 @lru_cache(maxsize=16)
 def notebook(version: Version) -> "NotebookNode":
     """Return the notebook that students got, with the points of today."""
-    nb = _parsed(version.released)
+    import nbformat
+
+    nb: NotebookNode = nbformat.v4.reads(version.released.decode())
     cells = named_cells(nb)
     for name, points in version.lesson.graded_cells.items():
         if name in cells and cells[name].metadata["nbgrader"]["points"] != points:
@@ -167,14 +168,7 @@ def notebook(version: Version) -> "NotebookNode":
     return nb
 
 
-def _parsed(released: bytes) -> "NotebookNode":
-    import nbformat
-
-    nb: NotebookNode = nbformat.v4.reads(released.decode())
-    return nb
-
-
-def rules(nb: "NotebookNode") -> dict[str, str]:
+def checksums(nb: "NotebookNode") -> dict[str, str]:
     """Return nbgrader's checksum of each rubric cell, as it was when the notebook was built.
 
     It is the digest of the cell's text, its name and its points, and stays when a student edits
@@ -195,8 +189,8 @@ def rubrics(nb: "NotebookNode") -> dict[str, str]:
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
     """Name the exercises whose rubric differs between a notebook and a released one."""
-    now = rules(released)
-    others = {name for name, checksum in rules(nb).items() if now.get(name) != checksum}
+    now = checksums(released)
+    others = {name for name, checksum in checksums(nb).items() if now.get(name) != checksum}
     return sorted(name.removeprefix("test_") for name in others)
 
 
@@ -207,8 +201,8 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         CourseError: there is none, or it has other exercises than the gradebook.
     """
     now, found = among[0], _made_from(nb, among)
-    if found is None and not rules(nb).keys() & rules(notebook(now)).keys():
-        exercises = named(name.removeprefix("test_") for name in rules(nb))
+    if found is None and not checksums(nb).keys() & checksums(notebook(now)).keys():
+        exercises = named(name.removeprefix("test_") for name in checksums(nb))
         raise CourseError(f"not the notebook of {now.lesson.name}: its exercises are {exercises}")
     if found is None:
         raise CourseError(
@@ -229,15 +223,15 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     A checksum tells also where a student has changed a rubric; the text tells where only its
     points were others.
     """
-    mine, texts = rules(nb), rubrics(nb)
+    mine, texts = checksums(nb), rubrics(nb)
     if not mine:  # its cells have lost their names, but not their text
         there = {cell.source for cell in nb.cells}
         return max(among, key=lambda each: len(there & {*rubrics(notebook(each)).values()}))
-    known = {name for version in among for name in rules(notebook(version))}
+    known = {name for version in among for name in checksums(notebook(version))}
     own = mine.keys() & known
 
     def fits(version: Version) -> bool:
-        sums, right = rules(notebook(version)), rubrics(notebook(version))
+        sums, right = checksums(notebook(version)), rubrics(notebook(version))
         return all(sums.get(n) == mine[n] or right.get(n) == texts[n] for n in own)
 
     found = next(filter(fits, among), None) if own else None
@@ -251,7 +245,7 @@ def _content(path: Path) -> bytes:
 
 
 def _number(nb: "NotebookNode") -> str:
-    return digest(json.dumps(rules(nb), sort_keys=True))[:16]
+    return digest(json.dumps(checksums(nb), sort_keys=True))[:16]
 
 
 def _kept(lesson: Lesson) -> Path:

@@ -213,6 +213,18 @@ SLIPS = {
         'center_rows = 2\n[lesson.withdrawn]\ncenter_rows = "one row"',
         "withdrawn: center_rows = 'one row' is no list of lines of an exercise here",
     ),
+    "a text that is not UTF-8": Slip(
+        TEXT, "import os\n", "import os  # caf\udce9\n",
+        "my_lesson.py: line 36 is not UTF-8; save the file as UTF-8",
+    ),
+    "variants that are not UTF-8": Slip(
+        VARIANTS, "Counting from", "Caf\udce9, from",
+        "center_rows.md: line 37 is not UTF-8; save the file as UTF-8",
+    ),
+    "tolerances that a merge has damaged": Slip(
+        TOLERANCES, "{\n", "<<<<<<< HEAD\n{\n",
+        "Delete it, then run: autograde check --measure 07_my_lesson",
+    ),
     "a lesson without minutes": Slip(
         "../curriculum.toml", "minutes = 60\n", "", "a lesson lacks 'minutes'"
     ),
@@ -237,7 +249,7 @@ def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, slip: Slip) -> No
     path = mine.folder / slip.file
     text = path.read_text()
     assert slip.right in text
-    path.write_text(text.replace(slip.right, slip.wrong, 1))
+    path.write_text(text.replace(slip.right, slip.wrong, 1), errors="surrogateescape")
     assert said(mine, "build", NAME).count(slip.said) == 1
     if slip is SLIPS[ONLY_WHEN_RUN]:
         checked = run(mine.root, "check", NAME)

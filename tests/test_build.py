@@ -21,7 +21,8 @@ from autograde.authoring import lint, marks, same
 from autograde.authoring.build import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import read_tolerances
-from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
+from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
+from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.course_config import course_config
@@ -29,6 +30,7 @@ from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.versions import versions
 from autograde.workspace.project import find_project
 from autograde.workspace.update import prepare
 
@@ -355,6 +357,18 @@ def test_release_refuses_a_notebook_that_somebody_tried(course: Path, tmp_path: 
     with pytest.raises(CourseError, match="autograde build 01_self_attention\n- context_vectors:"):
         release(course, [lesson], tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("run_before")
+def test_what_a_merge_has_damaged_is_named_and_built_again(mine: Lesson) -> None:
+    path, before = mine.released_notebook, mine.released_notebook.read_bytes()
+    path.write_bytes(before.replace(b'"cells": [', b'<<<<<<< HEAD\n"cells": ['))
+    assert building.out_of_date(mine) == [f"{path}: cannot be read"]
+    for use in (files_for_students, lesson_page, versions):
+        with pytest.raises(CourseError, match=f"{path.name} cannot be read.*build {mine.name}"):
+            use(mine)
+    building.build(mine)
+    assert path.read_bytes() == before
 
 
 def test_release_needs_a_built_lesson(course: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_course import Rubric
 from attention_course.checks.of_tokens import drawn_tokens, nucleus
-from autograde.rubric.checks import Unreadable, difference
+from autograde.rubric.checks import Unreadable, worst
 
 ROWS = torch.tensor([[0.45, 0.44, 0.08, 0.03], [0.9, 0.05, 0.03, 0.02]]).log()
 MANY = ROWS.repeat(1_000, 1)
@@ -22,7 +22,7 @@ def draw(chances: Tensor) -> Tensor:
 def read(value: Any, *before: Any) -> tuple[bool, str]:
     """Return whether a value is right, and what a student is told."""
     try:
-        found = difference(drawn_tokens(value, before))
+        found = worst(drawn_tokens(value, before))
     except Unreadable as error:
         return False, str(error)
     return found.distance <= 1, found.note

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_course  # noqa: F401  # registers them
-from autograde.rubric.checks import CHECKS, Reading, Unreadable, difference
+from autograde.rubric.checks import CHECKS, Reading, Unreadable, worst
 from autograde.values.base import Unrecordable
 
 CALLS, SHAPE, P = 200, (3, 4, 6), 0.45
@@ -21,7 +21,7 @@ def even(*shape: int, seed: int = 1) -> Tensor:
 def read(check: str, value: Any, *before: Any) -> tuple[bool, str]:
     """Return whether a value is right, and what a student is told."""
     try:
-        found = difference(CHECKS[check](value, before))
+        found = worst(CHECKS[check](value, before))
     except Unreadable as error:
         return False, str(error)
     return found.distance <= 1, found.note

@@ -1,12 +1,13 @@
 """What each kind of rubric line makes of results that it was not made for."""
 
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks import CHECKS, Reading, share_of, worst
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.recording import Case, Outcome
 
@@ -28,6 +29,12 @@ def test_only_a_result_that_is_missing_is_asked_for() -> None:
     case = Case("f()", (), Outcome(value=["text"]))
     notes = [KINDS["call"].compare(Outcome(value=value), case).note for value in (None, [None])]
     assert notes == ["Does it `return` its result?", ""]
+
+
+def test_a_limit_may_be_0_and_a_check_may_find_nothing_to_measure() -> None:
+    assert [Reading("their number", n, 2, limit=0).distance for n in (2, 3, nan)] == [0, inf, inf]
+    assert share_of("zeros", np.zeros(4) == 0, 1.0).distance == 0
+    assert worst([]).symptom == "gives its check nothing to measure"
 
 
 def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:

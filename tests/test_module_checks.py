@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from attention_course.checks.of_attention import MOST_MATRICES, masks_the_future, starts_uniform
 from attention_course.checks.of_dropout import drops_weights
-from autograde.rubric.checks import Unreadable, difference
+from autograde.rubric.checks import Unreadable, worst
 
 LOWER = torch.ones(5, 5).tril()
 INF = float("inf")
@@ -28,7 +28,7 @@ INF = float("inf")
     ids=["ones", "other polarity", "bool", "queries as columns", "leading dimensions", "additive"],
 )
 def test_every_way_to_write_a_mask(mask: Tensor) -> None:
-    assert difference(masks_the_future({"mask": mask, "learned": False}, (5,))).distance <= 1
+    assert worst(masks_the_future({"mask": mask, "learned": False}, (5,))).distance <= 1
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_every_way_to_write_a_mask(mask: Tensor) -> None:
     [torch.ones(5, 5), LOWER.triu(), LOWER + 0.5 * torch.eye(5), LOWER * torch.arange(1, 6)],
 )
 def test_what_is_no_mask(mask: Tensor) -> None:
-    assert difference(masks_the_future({"mask": mask, "learned": False}, (5,))).distance > 2
+    assert worst(masks_the_future({"mask": mask, "learned": False}, (5,))).distance > 2
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def readings_of(drop: Callable[[Tensor], Tensor], p: float, seed: int = 0) -> tu
     torch.manual_seed(seed)
     outputs = [attention(weights, x, drop) for _ in range(8)]
     outputs.append(attention(weights, x, lambda w: w))
-    found = difference(drops_weights(outputs, (weights, x, p, 1)))
+    found = worst(drops_weights(outputs, (weights, x, p, 1)))
     return found.distance, found.note
 
 
@@ -132,7 +132,7 @@ def several_heads(drop: Callable[[Tensor], Tensor]) -> tuple[float, str]:
         (drop(torch.softmax(scores, dim=-1)) @ v).transpose(1, 2).flatten(2) for _ in range(8)
     ]
     outputs.append((torch.softmax(scores, dim=-1) @ v).transpose(1, 2).flatten(2))
-    found = difference(drops_weights(outputs, (weights, x, 0.2, HEADS)))
+    found = worst(drops_weights(outputs, (weights, x, 0.2, HEADS)))
     return found.distance, found.note
 
 
@@ -146,7 +146,7 @@ def test_each_head_drops_weights_of_its_own() -> None:
 def test_one_mask_for_every_call_is_named() -> None:
     weights, x = weights_and_x(1)
     output = attention(weights, x, lambda w: F.dropout(w, 0.2))
-    found = difference(
+    found = worst(
         drops_weights([output] * 8 + [attention(weights, x, lambda w: w)], (weights, x, 0.2, 1))
     )
     assert found.distance > 2
@@ -157,7 +157,7 @@ def test_dropping_outputs_is_named() -> None:
     weights, x = weights_and_x(2)
     output = attention(weights, x, lambda w: w)
     outputs = [*(F.dropout(output, 0.2) for _ in range(8)), output]
-    found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
+    found = worst(drops_weights(outputs, (weights, x, 0.2, 1)))
     assert "dropout belongs on the weights" in found.note
 
 
@@ -165,7 +165,7 @@ def test_dropping_in_eval_is_named() -> None:
     weights, x = weights_and_x(1)
     torch.manual_seed(0)
     outputs = [attention(weights, x, lambda w: F.dropout(w, 0.2)) for _ in range(9)]
-    found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
+    found = worst(drops_weights(outputs, (weights, x, 0.2, 1)))
     assert found.note == "In eval() the weights are not intact."
 
 

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +44,7 @@ def stub(x: Tensor) -> Tensor:
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder with practice data; the list collects the panels shown in it."""
     panels: list[str] = []
-    monkeypatch.setattr(session, "PRACTICE_SEED", 3)
+    monkeypatch.setattr(session, "_practise", replace(session._practise, seed=3))
     key = make_key(cell, right, {"over_columns": over_columns})
     (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
     monkeypatch.chdir(tmp_path)

@@ -196,7 +196,7 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
     with open(course / CURRICULUM, "a", encoding="utf-8") as file:
         file.write(LATER)
     refused = program(sys.executable, "-m", "autograde.cli", "dist", cwd=course)
-    assert (refused.returncode, refused.stderr[:29]) == (1, "Error: 02_later is not built.")
+    assert (refused.returncode, refused.stderr[:29]) == (1, "Error: 02_later is not built ")
     autograde(course, "dist", LESSON)
     programs = laptop(tmp_path, [*(course / "dist").glob("*.whl")])
     (packages,) = (tmp_path / "env").glob("lib/*/site-packages")

@@ -219,7 +219,7 @@ def not_built(course: Path) -> None:
     [
         (two_figures, "draws 2 figures"),
         (another_build, "do not belong together"),
-        (not_built, "is missing. Run: autograde build 02_causal_mask"),
+        (not_built, "not built here. Run: autograde build 02_causal_mask"),
     ],
 )
 def test_a_failed_build_leaves_the_old_site(

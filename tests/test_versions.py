@@ -23,8 +23,8 @@ from autograde.report.classdata import read_class
 from autograde.rubric.judge import Verdict
 from autograde.versions import (
     Version,
+    checksums,
     notebook,
-    rules,
     version_of,
     versions,
 )
@@ -196,11 +196,11 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
 
 
 def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
-    before = rules(nbformat.read(lesson.released_notebook, as_version=4))
+    before = checksums(nbformat.read(lesson.released_notebook, as_version=4))
     lesson = without_a_line(lesson)
     now, earlier = versions(lesson)
     assert now.lesson == lesson
-    assert rules(notebook(earlier)) == before != rules(notebook(now))
+    assert checksums(notebook(earlier)) == before != checksums(notebook(now))
     assert earlier.kept
     assert HIDDEN in earlier.text.decode()
     names = {path.name for path in earlier.lesson.root.rglob("*") if path.is_file()}

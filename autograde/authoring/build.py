@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
@@ -36,7 +35,7 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
-from autograde.course import MINUTES, CourseError, Lesson, text_of
+from autograde.course import MINUTES, CourseError, Lesson, read_built, text_of
 from autograde.course_config import convert, course_config
 from autograde.course_package import NAMED
 from autograde.data_files import data_files
@@ -80,8 +79,12 @@ def adopt(lesson: Lesson) -> None:
     """Make a lesson that is built already known to this course, as `build` does."""
     with TemporaryDirectory() as folder:  # what it generates is there already
         generate(lesson, Path(folder))
-    released = NotebookNode(nbformat.read(lesson.released_notebook, as_version=4))
-    keep(lesson, released, lesson.practice_file.read_bytes(), other_ways(lesson))
+    keep(
+        lesson,
+        read_built(lesson.released_notebook),
+        lesson.practice_file.read_bytes(),
+        other_ways(lesson),
+    )
 
 
 def generate(lesson: Lesson, folder: Path) -> Path:

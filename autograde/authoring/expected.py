@@ -30,9 +30,15 @@ def read_fingerprints(lesson: Lesson) -> dict[str, str]:
 
 
 def _measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
-    measured: dict[str, dict[str, Any]] = {}
-    if lesson.tolerance_file.is_file():
-        measured = json.loads(lesson.tolerance_file.read_bytes())
+    path, measured = lesson.tolerance_file, dict[str, dict[str, Any]]()
+    try:
+        if path.is_file():
+            measured = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise CourseError(
+            f"{path} cannot be read ({error}). Delete it, then run: "
+            f"autograde check --measure {lesson.name}"
+        ) from error
     return measured
 
 

@@ -8,11 +8,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
 from autograde.authoring.sources import source_notebook
-from autograde.course import DUE, CourseError, Lesson, due_dates, lessons, read_course
+from autograde.course import (
+    DUE,
+    CourseError,
+    Lesson,
+    due_dates,
+    lessons,
+    read_built,
+    read_course,
+)
 from autograde.course_package import CACHES, folder_of
 from autograde.data_files import data_files
 
@@ -59,9 +66,7 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     """
     from autograde.authoring.lint import lint_student
 
-    if not lesson.released_notebook.is_file():
-        raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
-    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    nb = read_built(lesson.released_notebook)
     texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
     if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
         raise CourseError(

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.course import CourseError, read_built
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys
@@ -54,7 +55,11 @@ def _differing(made: Path, committed: Path) -> Iterator[str]:
 
 
 def _cells(made: Path, committed: Path) -> Iterator[str]:
-    new, old = (nbformat.read(path, as_version=4) for path in (made, committed))
+    try:
+        new, old = map(read_built, (made, committed))
+    except CourseError:
+        yield "cannot be read"
+        return
     if [cell.id for cell in new.cells] != [cell.id for cell in old.cells]:
         yield "other cells"
     elif new.metadata != old.metadata:

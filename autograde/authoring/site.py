@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
-from autograde.course import CourseError, Lesson, exercise_of, lessons, read_course
+from autograde.course import CourseError, Lesson, exercise_of, lessons, read_built, read_course
 from autograde.values.text import number
 
 FIGURE = "image/png"
@@ -121,10 +121,7 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
     Raises:
         CourseError: the lesson is not built, or cannot become a page.
     """
-    paths = (lesson.released_notebook, lesson.solution_notebook)
-    if missing := [path for path in paths if not path.is_file()]:
-        raise CourseError(f"{missing[0]} is missing. Run: autograde build {lesson.name}")
-    student, reference = (NotebookNode(nbformat.read(path, as_version=4)) for path in paths)
+    student, reference = map(read_built, (lesson.released_notebook, lesson.solution_notebook))
     if [cell.id for cell in student.cells] != [cell.id for cell in reference.cells]:
         raise CourseError(
             f"{lesson.name}: notebooks/ and solutions/ do not belong together. "

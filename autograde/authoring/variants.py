@@ -11,7 +11,16 @@ from pathlib import Path
 
 from autograde.authoring.marks import own_answer
 from autograde.authoring.mutants import MUTATIONS, mutant
-from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, pick, read_text
+from autograde.course import (
+    CourseError,
+    Exercise,
+    Lesson,
+    lessons,
+    named_cells,
+    pick,
+    read_text,
+    read_utf8,
+)
 from autograde.grading.running.reference import no_python
 from autograde.installed import manual
 from autograde.rubric.names import names_of
@@ -64,8 +73,8 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     """Read `variants/EXERCISE.md`: numbered hints, then variants, each an answer or an edit of one.
 
     Raises:
-        CourseError: the file is missing, a part of it is malformed, an edit does not apply, or a
-            variant is no answer to the exercise.
+        CourseError: the file is missing or not UTF-8, a part of it is malformed, an edit does not
+            apply, or a variant is no answer to the exercise.
     """
     path = lesson.folder / "variants" / f"{exercise.name}.md"
     if not path.is_file():
@@ -73,7 +82,7 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
             f"{exercise.name} has no variants: {path} is missing. It holds hints and right and "
             f"wrong answers; {manual() / 'authoring.md'} shows one."
         )
-    about, heading, rest = path.read_text(encoding="utf-8").partition("\n## ")
+    about, heading, rest = read_utf8(path).partition("\n## ")
     answers = {REFERENCE: _reference(lesson, exercise)}
     wanted = names_of(answers[REFERENCE]).bound
     variants: dict[str, Variant] = {}

@@ -28,10 +28,12 @@ from autograde.course_config import CONFIG
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
-from autograde.grading import state, workers
+from autograde.grading import workers
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.state import (
+    FULL,
+    GO_ON,
     Entry,
     Stop,
     course_secret,
@@ -170,9 +172,9 @@ class Coordinator:
                 return None
             return Done(place, FAILED, str(error))
         except OSError as error:
-            if error.errno in state.FULL:
+            if error.errno in FULL:
                 full = error.filename or self.root
-                raise Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
+                raise Stop(f"the disk is full ({full}). Make room. {GO_ON}") from error
             said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             return Done(place, FAILED, said)
         except Exception as error:  # the grader's own fault, and no reason to leave the others
@@ -257,7 +259,7 @@ class Coordinator:
         handed_out = [notebook(version) for version in found]
         opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
         self._opened[lesson] = opened
-        return self._opened[lesson]
+        return opened
 
     def save(self, place: Place, when: datetime | None, graded: Graded) -> None:
         """Save a submission that was graded: its run, its student, time, scores and lateness."""

@@ -24,7 +24,8 @@ class Limits:
     """For one cell: an exercise takes under a second, and a class has hundreds of cells.
     `kernel.cell_cpu_seconds` limits its processor time."""
     notebook_seconds: int = 300
-    """A worker must come free even if every cell takes nearly its full limit."""
+    """A worker must come free even if every cell takes nearly its full limit. `kernel.cpu_seconds`
+    is for the same time, and `hung_seconds` has to be longer."""
     start_seconds: int = 150
     """For its kernel to start and answer."""
     grace_seconds: int = 20

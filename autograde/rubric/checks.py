@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, prod, sqrt
 from typing import TYPE_CHECKING
 
-from autograde.values.base import Difference, Plain
+from autograde.values.base import Difference, Plain, differs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,9 +33,10 @@ class Reading:
 
     @property
     def distance(self) -> float:
-        if not isfinite(self.value):
-            return inf
-        return abs(self.value - self.wanted) / self.limit
+        off = abs(self.value - self.wanted)
+        if not isfinite(off) or not self.limit:
+            return inf if off else 0.0
+        return off / self.limit
 
 
 class Unreadable(Exception):
@@ -78,9 +79,11 @@ def share_of(what: str, hits: Tensor | np.ndarray, wanted: float) -> Reading:
     return Reading(what, float(hits.sum()) / entries, wanted, limit)
 
 
-def difference(readings: list[Reading]) -> Difference:
-    """Return the worst reading, in units of its limit."""
-    worst = max(readings, key=lambda reading: reading.distance)
-    named = f"{worst.what} is {worst.value:.3g}, expected {worst.wanted:.3g}"
-    text = worst.symptom or named
-    return Difference(worst.distance, note=f"{text[0].upper()}{text[1:]}.")
+def worst(readings: list[Reading]) -> Difference:
+    """Return the worst reading as a difference, in units of its limit."""
+    if not readings:
+        return differs("gives its check nothing to measure")
+    found = max(readings, key=lambda reading: reading.distance)
+    named = f"{found.what} is {found.value:.3g}, expected {found.wanted:.3g}"
+    text = found.symptom or named
+    return Difference(found.distance, note=f"{text[0].upper()}{text[1:]}.")

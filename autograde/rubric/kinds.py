@@ -12,8 +12,7 @@ from dataclasses import astuple, replace
 from importlib import import_module
 from math import isclose, isnan
 
-from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable
-from autograde.rubric.checks import difference as worst
+from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable, worst
 from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
@@ -92,19 +91,19 @@ class Gradient(Call):
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         if not isinstance(got, dict) or len(got) != len(expected):
             return differs("has a record of gradients that cannot be read")
-        worst, of = SAME, ""
+        largest, of = SAME, ""
         pairs = zip(expected.items(), got.values(), strict=True)
         for (name, right), value in pairs:
             if value is None and right is not None:
                 return differs("", f"No gradient reaches {name}.")
             found = apart(value, right)
-            if found.distance > worst.distance:
-                worst, of = found, name
-        if worst is SAME:
+            if found.distance > largest.distance:
+                largest, of = found, name
+        if largest is SAME:
             return SAME
-        worst = worst.in_words()
-        where = f"{of}.grad{worst.at} {worst.symptom}"
-        return Difference(worst.distance, note=f"{where}. {worst.note}".strip())
+        largest = largest.in_words()
+        where = f"{of}.grad{largest.at} {largest.symptom}"
+        return Difference(largest.distance, note=f"{where}. {largest.note}".strip())
 
 
 class Refuses(Call):

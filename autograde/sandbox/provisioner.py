@@ -233,7 +233,7 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""
-        return self.kernel is not None and self.kernel.template.ended(within=0.5)
+        return self.kernel is not None and self.kernel.template.ended(within=ENDING_SECONDS)
 
     def why_it_died(self) -> str:
         """Return the limit that made the wall end the kernel, or "" if it did not."""

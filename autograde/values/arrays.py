@@ -28,20 +28,21 @@ DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\
 """The dtypes that are recorded; an object could be anything, and is not among them."""
 
 
-def record(value: Any, within: Within) -> Plain:
+def to_plain(value: Any, within: Within) -> Plain:
     """Return an array, or what a scalar of NumPy holds, as plain data."""
     if type(value) is np.ndarray and not value.ndim and value.dtype.kind not in "mMO":
         value = value[()]
     if isinstance(value, tuple):
         value = tuple(value)
-    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
-        plain = value.item()
-        known = not isinstance(plain, np.generic)
-        return python.record(plain, within) if known else Unrecordable(f"a {type(value).__name__}")
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = np.asarray(value)
+    if isinstance(value, np.generic):
+        plain = value.item()
+        if isinstance(plain, np.generic):  # a longdouble
+            return Unrecordable(f"a {type(value).__name__}")
+        return python.to_plain(plain, within)
     if type(value) not in (np.ndarray, np.memmap):
-        return python.record(value, within)
+        return python.to_plain(value, within)
     return _recorded(np.asarray(value))
 
 
@@ -78,7 +79,7 @@ def describe(value: numbers.Array) -> str:
 side_by_side, in_full = numbers.side_by_side, numbers.in_full
 
 
-def cast(value: Plain, like: numbers.Array) -> Plain:
+def cast_like(value: Plain, like: numbers.Array) -> Plain:
     """Return an array with the dtype of another."""
     both = isinstance(value, np.ndarray) and value.dtype.kind == like.dtype.kind == "f"
     return value.astype(like.dtype) if both else value

@@ -20,6 +20,8 @@ built to make hashing slow."""
 MAX_NESTING = 12
 """The most containers within each other."""
 
+LARGEST = 8
+"""The most rows and columns of a table; of a larger value, only a part is shown."""
 FEW = 6
 """Fewer entries of 0, or characters, than this say little."""
 

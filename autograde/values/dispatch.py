@@ -27,17 +27,17 @@ RECORDS = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column
 class Values(Protocol):
     """The functions that every module of values offers for its own.
 
-    Those of this module call them and say what they do; `record` is `to_plain`, `cast` `cast_like`.
+    Those of this module call them and say what they do.
     """
 
-    def record(self, value: Any, within: Within) -> Plain: ...
+    def to_plain(self, value: Any, within: Within) -> Plain: ...
     def copied(self, value: Any) -> Any: ...
     def apart(self, got: Plain, expected: Plain) -> Difference: ...
     def describe(self, value: Plain) -> str: ...
     def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables: ...
     def in_full(self, value: Plain) -> Table | None: ...
     def says_much(self, value: Plain) -> bool: ...
-    def cast(self, value: Plain, like: Plain) -> Plain: ...
+    def cast_like(self, value: Plain, like: Plain) -> Plain: ...
 
 
 def module_of(value: Any) -> Values:
@@ -59,7 +59,7 @@ def _module(name: str) -> Values:
 
 def to_plain(value: Any, within: Within = ()) -> Plain:
     """Return a copy of a value as plain data; what cannot be recorded is an `Unrecordable`."""
-    return module_of(value).record(value, within)
+    return module_of(value).to_plain(value, within)
 
 
 def copied(value: Any) -> Any:
@@ -100,4 +100,4 @@ def says_much(value: Plain) -> bool:
 
 def cast_like(value: Plain, like: Plain) -> Plain:
     """Return plain data in the precision of others: what was computed in double, in single."""
-    return module_of(like).cast(value, like)
+    return module_of(like).cast_like(value, like)

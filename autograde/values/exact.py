@@ -16,7 +16,7 @@ ROUNDED = Decimal("1e-24")
 UNTRAPPED = Context(prec=28, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
-def record(value: Any, within: Within) -> Plain:
+def to_plain(value: Any, within: Within) -> Plain:
     """Return a date, a span, a Decimal or a Fraction, of a class of one's own as its parent."""
     match value:
         case datetime():  # a time zone is recorded as its offset from UTC
@@ -29,9 +29,9 @@ def record(value: Any, within: Within) -> Plain:
             return Decimal(value)
         case Fraction():
             numbers = value.numerator, value.denominator
-            long = any(isinstance(python.record(each, ()), Unrecordable) for each in numbers)
+            long = any(isinstance(python.to_plain(each, ()), Unrecordable) for each in numbers)
             return Unrecordable("a Fraction of thousands of digits") if long else Fraction(*numbers)
-    return python.record(value, within)
+    return python.to_plain(value, within)
 
 
 def apart(got: Plain, expected: Plain) -> Difference:
@@ -62,7 +62,7 @@ def says_much(value: Plain) -> bool:
     return isinstance(value, date) or value not in (type(value)(0), type(value)(1))
 
 
-copied, cast = python.copied, python.cast
+copied, cast_like = python.copied, python.cast_like
 side_by_side, in_full = python.side_by_side, python.in_full
 
 
@@ -93,4 +93,4 @@ READ: dict[str, Callable[[str], Plain]] = {
 
 def from_text(name: str, text: str) -> Plain:
     """Return the value that `to_text` made text of."""
-    return record(READ[name](str(text)), ())
+    return to_plain(READ[name](str(text)), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autograde.values import dispatch, numbers
-from autograde.values.base import Plain, Record, Table, Tables, in_one_format, shorten
+from autograde.values.base import LARGEST, Plain, Record, Table, Tables, in_one_format, shorten
 from autograde.values.layout import NEAR, brief
 
 
@@ -36,7 +36,7 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
 
 def in_full(value: Record) -> Table | None:
     """Return a small DataFrame, Series or Index as a table."""
-    small = max(shape(value)) <= numbers.LARGEST
+    small = max(shape(value)) <= LARGEST
     return _table(value, 0, 0, "", []) if small else None
 
 

@@ -32,7 +32,7 @@ TEXT = "text"
 """The name for both of pandas' dtypes of text, `object` and `str`."""
 
 
-def record(value: Any, within: Within) -> Plain:
+def to_plain(value: Any, within: Within) -> Plain:
     """Return what a DataFrame, a Series, an Index or a time of pandas holds, as plain data."""
     pd = sys.modules["pandas"]
     match value:
@@ -47,10 +47,10 @@ def record(value: Any, within: Within) -> Plain:
         case pd.Timestamp() | pd.Timedelta():
             if getattr(value, "tzinfo", None) is not None:
                 return Unrecordable(f"a {type(value).__name__} with a time zone")
-            return arrays.record(value.to_numpy(), within)
+            return arrays.to_plain(value.to_numpy(), within)
     if value is pd.NA:
         return None
-    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, within)
+    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.to_plain(value, within)
 
 
 def _frame(frame: Any) -> Plain:
@@ -77,7 +77,7 @@ def _column(values: Any) -> Plain:
     if len(values) > MAX_ENTRIES:
         return Unrecordable(f"{len(values)} values")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
-        return arrays.record(values.to_numpy(copy=True), ())
+        return arrays.to_plain(values.to_numpy(copy=True), ())
     if (zone := getattr(values.dtype, "tz", None)) is not None:
         times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
         texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
@@ -214,7 +214,7 @@ def describe(value: Record) -> str:
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
 
 
-cast, says_much = python.cast, python.says_much
+cast_like, says_much = python.cast_like, python.says_much
 side_by_side, in_full = frame_tables.side_by_side, frame_tables.in_full
 
 

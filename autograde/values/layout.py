@@ -7,6 +7,7 @@ from itertools import islice
 
 from autograde.values import dispatch
 from autograde.values.base import (
+    LARGEST,
     Plain,
     Record,
     Table,
@@ -19,8 +20,6 @@ from autograde.values.base import (
 )
 from autograde.values.text import short
 
-LARGEST = 8
-"""The most rows of a table; of a larger value, only a part is shown."""
 WIDEST = 60
 """The most characters of an entry."""
 MOST_COMPARED = 200

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autograde.values.base import (
+    LARGEST,
     SAME,
     Difference,
     Table,
@@ -31,8 +32,6 @@ SEEN = 1e-4
 """An entry off by more than this share of the largest expected one is shown before others."""
 ROUNDING = 1e-13
 """A float64 below this share of the largest expected one is shown as 0."""
-LARGEST = 8
-"""The most rows and columns of a table; of a larger array, only a part is shown."""
 
 
 def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Difference:

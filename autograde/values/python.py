@@ -28,7 +28,7 @@ KEYS = (bool, int, float, complex, str, bytes, type(None), *EXACT_TYPES)
 NESTED = f"values nested more than {MAX_NESTING} deep"
 
 
-def record(value: Any, within: Within) -> Plain:
+def to_plain(value: Any, within: Within) -> Plain:
     """Return a copy of a live value as plain data."""
     if id(value) in within:
         return Unrecordable(f"a {type(value).__name__} that holds itself")
@@ -107,7 +107,7 @@ def _key(value: Any) -> Plain:
         items = tuple(_key(item) for item in value)
         return next((item for item in items if isinstance(item, Unrecordable)), items)
     if isinstance(value, frozenset):
-        return record(value, ())
+        return to_plain(value, ())
     key = dispatch.to_plain(value)
     if isinstance(key, (*KEYS, Unrecordable)):
         return key
@@ -176,7 +176,7 @@ def describe(value: Plain) -> str:
     return "an int" if type(value) is int else f"a {type(value).__name__}"
 
 
-def cast(value: Plain, like: Plain) -> Plain:
+def cast_like(value: Plain, like: Plain) -> Plain:
     """Return containers with what is in them in the precision of what is in others."""
     lists = isinstance(value, list | tuple) and isinstance(like, list | tuple)
     if lists and len(value) == len(like):  # others cannot agree
@@ -187,7 +187,7 @@ def cast(value: Plain, like: Plain) -> Plain:
             for key, item in value.items()
         }
     if isinstance(value, Record) and isinstance(like, Record):
-        return Record(value.what, value.name, cast(value.parts, like.parts))
+        return Record(value.what, value.name, cast_like(value.parts, like.parts))
     return value
 
 

@@ -36,14 +36,14 @@ CODES = {
 """The dtypes by the names that safetensors gives them."""
 
 
-def record(value: Any, within: Within) -> Plain:
+def to_plain(value: Any, within: Within) -> Plain:
     """Return a tensor, or the state of a module, as plain data."""
     match value:
         case Tensor():
             return _recorded(value)
         case nn.Module():
             return _module(value)
-    return python.record(value, within)
+    return python.to_plain(value, within)
 
 
 def _module(module: nn.Module) -> Plain:
@@ -101,7 +101,7 @@ def in_full(value: Tensor) -> Table | None:
     return numbers.in_full(_array(value))
 
 
-def cast(value: Plain, like: Tensor) -> Plain:
+def cast_like(value: Plain, like: Tensor) -> Plain:
     """Return a tensor with the dtype of another."""
     return value.to(like.dtype) if isinstance(value, Tensor) else value
 

@@ -13,7 +13,7 @@ from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.installed import installed
 from autograde.progress import PRACTICE_FILE, STATE
-from autograde.versions import other_rubrics, rules
+from autograde.versions import checksums, other_rubrics
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def read_saved(project: Project, path: Path) -> tuple[Record, Path, Lesson, Note
         for each in released
         if path.resolve() == project.working(each).resolve()
     ]
-    names = rules(record.nb).keys()
-    alike = (each for each in released if names & rules(read_notebook(each)).keys())
+    names = checksums(record.nb).keys()
+    alike = (each for each in released if names & checksums(read_notebook(each)).keys())
     found = next((each for each in own if each.is_file()), None) or next(alike, None)
     if found is None:
         known = ", ".join(each.parent.name for each in released)

@@ -8,7 +8,7 @@ from nbformat import NotebookNode
 
 from autograde.course import exercise_of, named_cells
 from autograde.grading.reading.parse import parse
-from autograde.versions import rules
+from autograde.versions import checksums
 from autograde.words import named, quoted
 
 LAST_NUMBER = re.compile(r"(\d+)\D*$")
@@ -61,10 +61,10 @@ def _facts(content: bytes, handed_out: Iterable[NotebookNode]) -> tuple[int, int
     if record.problem:
         return 0, 0, 0
     nb, found = record.nb, (0, 0, 0)
-    mine, cells = rules(nb), named_cells(nb)
+    mine, cells = checksums(nb), named_cells(nb)
     texts = {cell.source.strip() for cell in nb.cells} - {""}
     for original in handed_out:
-        theirs, given = rules(original), named_cells(original)
+        theirs, given = checksums(original), named_cells(original)
         lost = any(exercise_of(c) and c.source.strip() in texts for c in original.cells)
         kin = 2 if mine.items() & theirs.items() else int(bool(mine.keys() & theirs.keys()) or lost)
         new = texts - {cell.source.strip() for cell in original.cells}

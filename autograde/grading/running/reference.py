@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.course_package import bring_in
 from autograde.data_files import readable_files
+from autograde.files import write_files
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key
@@ -163,10 +164,7 @@ def at_hand(files: Files) -> Iterator[None]:
     What it writes there is gone afterwards, and nothing that it prints is seen.
     """
     with _current_folder, TemporaryDirectory() as folder, redirect_stdout(StringIO()):
-        for name, content in files:
-            path = Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        write_files(Path(folder), files)
         with chdir(folder):
             yield
 

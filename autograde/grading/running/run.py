@@ -18,6 +18,7 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
 from autograde.course import CourseError, exercise_of
+from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.deadline import finish_in_time
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
@@ -64,10 +65,7 @@ def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> R
     with TemporaryDirectory(prefix="job-") as folder:
         place = Path(folder, "work")
         place.mkdir()
-        for name, content in job.files:
-            path = place / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        write_files(place, job.files)
         running.run_in_time(place)
     cells = running.nb.cells[: len(job.cells)]
     return Ran(
