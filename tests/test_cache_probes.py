@@ -103,6 +103,17 @@ def test_each_mistake_fails_its_lines(
     assert failing(lines, right, answer) == failed
 
 
+def test_an_error_is_told_with_the_shape_of_what_was_fed() -> None:
+    def lines(r: Any, module: Any) -> None:
+        layer = r.cached_layer(module, d_out=4, longest=8, num_heads=2)
+        layer.linear("linear", "d_out -> d_out")
+        layer.fed("in parts", r.normal(2, 6, 4), "3 1")
+
+    unsplit = type("Layer", (Layer,), {"mistake": "unsplit"})
+    said = sentences(lines, Layer, unsplit)["in parts"]
+    assert said.endswith("Its input has the shape (2, 4, 4).")
+
+
 class Kept(NamedTuple):
     keys: Tensor
     values: Tensor

@@ -203,6 +203,24 @@ def test_the_student_s_own_line_is_shown() -> None:
     assert "(in line 3: return y @ y)" in said_of(verdict_on(names["it"]))
 
 
+def test_an_error_is_told_with_the_shape_of_each_argument_that_is_not_shown() -> None:
+    def product(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("a product", answer, r.normal(30, 20), r.normal(2, 3), r.normal(20, 40))
+
+    def it(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        return x @ z
+
+    def wrong(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        return z @ x
+
+    failure = judge(record(product, wrong), make_key(product, it)).lines[0].failure
+    assert failure is not None
+    assert failure.sentence.endswith("`x.shape` is (30, 20) and `z.shape` is (20, 40).")
+    assert [each.name for each in failure.inputs] == ["y"]
+
+
 def raising(name: str, message: str) -> Callable[[Tensor], Tensor]:
     def answer(x: Tensor) -> Tensor:
         raise type(name, (Exception,), {})(message)

@@ -260,6 +260,13 @@ def changing(x: Tensor) -> Tensor:
     return result
 
 
+def changing_a_leaf(x: Tensor) -> Tensor:
+    if not x.ndim:
+        raise ValueError("no dimensions")
+    x *= 2
+    return x
+
+
 def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() -> None:
     for answer, name in (
         (lambda x: doubled_matrix(x).T, "transposed"),
@@ -274,6 +281,7 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         (lambda x: doubled_matrix(x).detach(), "without_gradient"),
         (lambda x: 2 * x, "not_refused"),
         (changing, "argument_changed"),
+        (changing_a_leaf, "argument_changed"),
         (lambda x: 5 * doubled_matrix(x), "other_factor"),
         (lambda x: doubled_matrix(x)[:-1], "other_length"),
         (lambda x: torch.cat([doubled_matrix(x), x]), "other_length"),

@@ -253,6 +253,13 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
             assert table is None or len(table.labels) in (0, len(table.rows))
 
 
+def test_sums_are_spoken_of_where_the_numbers_are_shares() -> None:
+    shares, identity = np.array([[0.5, 0.5], [0.0, 1.0]]), np.eye(2)
+    off = np.array([[0.5, 0.25], [0.0, 1.0]])
+    assert apart(off, shares).in_words().note == "Row 0 sums to 0.75, expected 1."
+    assert apart(off, identity).in_words().note == ""
+
+
 def test_a_float_where_an_int_is_expected_is_called_a_float() -> None:
     assert apart({"n": [2.0]}, {"n": [2]}).note == "It is a float; an int is expected."
     assert apart(2.5, 2).note == ""

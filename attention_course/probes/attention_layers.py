@@ -78,7 +78,7 @@ class AttentionProbe(LayerProbe):
             layer.dropout.p = 0.0
             return {"p = 0": never, "p = 0 again": layer(x)}
 
-        self._record(line, run, x, sizes, ("(x)",))
+        self._record(line, run, sizes, ("(x)", x))
 
     def keeps_mask(self, line: str, x: Tensor, **attributes: Any) -> None:
         """Record whether `mask` is a saved buffer that hides the future; also other attributes.
@@ -150,7 +150,7 @@ class AttentionProbe(LayerProbe):
 
         layer.weights_before_dropout("weights are those before dropout", x, dropout=0.5)
         """
-        self._record(line, lambda layer, x: layer(x)[1], x, sizes, ("(x)[1]",))
+        self._record(line, lambda layer, x: layer(x)[1], sizes, ("(x)[1]", x))
 
     def starts_uniform(self, line: str, **sizes: Any) -> None:
         """Record the starting values of two new layers, which should be torch.rand's.
@@ -192,20 +192,20 @@ class AttentionProbe(LayerProbe):
         self,
         line: str,
         run: Callable[..., Any],
-        x: Tensor,
         sizes: dict[str, Any],
-        *cases: tuple[str, ...],
+        *cases: tuple[Any, ...],
     ) -> None:
-        """Record what `run` gives for a new layer with drawn weights, x and each case's arguments.
+        """Record what `run` gives for a new layer with drawn weights and each case's arguments.
 
-        Each case begins with the text that follows the layer in the call.
+        Each case begins with the text that follows the layer in the call, and x.
         """
 
         def built(weights: Weights, x: Tensor, *rest: str) -> Any:
             return run(load(self.build(**sizes), weights), x, *rest)
 
-        weights, layer = self.drawn(line, x.dtype, **sizes), self.typed(**sizes)
-        given = [(weights, x, *rest) for _, *rest in cases]
+        _, first, *_ = cases[0]
+        weights, layer = self.drawn(line, first.dtype, **sizes), self.typed(**sizes)
+        given = [(weights, *rest) for _, *rest in cases]
         self.r.record(line, "call", built, given, [f"{layer}{text}" for text, *_ in cases])
 
 

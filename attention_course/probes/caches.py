@@ -124,7 +124,7 @@ class CachedLayerProbe(AttentionProbe):
                     found.append(layer(left.pop(0), cache))
             return torch.cat(found, dim=1)
 
-        self._record(line, run, x, sizes, *((_in_parts(cut), cut) for cut in cuts))
+        self._record(line, run, sizes, *((_in_parts(cut), _fed(x, cut), cut) for cut in cuts))
 
     def fed_gradients(self, line: str, x: Tensor, cut: str, **sizes: Any) -> None:
         """Record the gradients at every weight and at x when it is fed in parts.
@@ -158,7 +158,7 @@ class CachedLayerProbe(AttentionProbe):
                 "the result of the last part": layer(last, cache),
             }
 
-        self._record(line, run, x, sizes, *((_in_parts(cut), cut) for cut in cuts))
+        self._record(line, run, sizes, *((_in_parts(cut), _fed(x, cut), cut) for cut in cuts))
 
     def cache(self, **sizes: Any) -> Cache:
         """Return a new cache for a layer of these sizes."""
@@ -169,6 +169,11 @@ class CachedLayerProbe(AttentionProbe):
 def _in_parts(cut: str) -> str:
     said = [IN_WORDS.get(word, word) for word in cut.split()]
     return f"(part, cache) with parts of {', '.join(said)} tokens"
+
+
+def _fed(x: Tensor, cut: str) -> Tensor:
+    """Return what a cut takes of x: an error is told with its shape."""
+    return x if NONE in cut.split() else torch.cat(_parts(x, cut), dim=1)
 
 
 def _parts(x: Tensor, cut: str) -> list[Tensor]:

@@ -263,8 +263,11 @@ def _named_arguments(case: Case) -> dict[str, Plain]:
 
 
 def _shapes(before: Plain) -> str:
-    """Return a sentence on the shapes of the tensors or arrays that a call was given, or ""."""
-    before = [*before.values()] if isinstance(before, dict) else before
+    """Return a sentence on the shapes of what a call was given, by names if it has them, or ""."""
+    if isinstance(before, dict):
+        named = [(name, value.shape) for name, value in before.items() if hasattr(value, "shape")]
+        shapes = " and ".join(f"`{name}.shape` is {tuple(shape)}" for name, shape in named)
+        return f"{shapes}." if shapes else ""
     given = [value.shape for value in before if hasattr(value, "shape")] if before else []
     shapes = " and ".join(str(tuple(shape)) for shape in given)
     if len(given) > 1:

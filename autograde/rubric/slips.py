@@ -29,6 +29,9 @@ SEVERAL = 3
 RESULTS = ("call", "watched")
 """The kinds of lines that record what an answer returns."""
 
+CHANGED = ("unchanged",)
+"""The kind of lines that record which arguments were changed."""
+
 Shows = Callable[[Outcome, Case], bool]
 
 
@@ -150,6 +153,10 @@ def _without_gradient(outcome: Outcome, case: Case) -> bool:
     return bool(wrong) and all(got is None or says_much(got) for got in wrong)
 
 
+def _raised(outcome: Outcome) -> bool:
+    return outcome.error is not None and not outcome.broken
+
+
 def _not_refused(outcome: Outcome, case: Case) -> bool:
     """Return whether a refusal is due that did not come, or came as an error of another kind."""
     due = case.outcome.value
@@ -219,6 +226,13 @@ SLIPS = (
         _refused_by_a_check,
     ),
     Slip(
+        "argument_changed",
+        "an argument is no longer needed once the result is there.",
+        "The caller still has it. Which step writes into it?",
+        lambda outcome, _: outcome.error != NOT_REACHED,
+        CHANGED,
+    ),
+    Slip(
         "without_gradient",
         "a gradient finds its way through any step.",
         "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
@@ -237,13 +251,6 @@ SLIPS = (
         "names, sizes and types may be others than those that the exercise gives.",
         "The first wrong line says what is not as agreed. Where do you choose it?",
         lambda outcome, _: outcome.broken,
-    ),
-    Slip(
-        "argument_changed",
-        "an argument is no longer needed once the result is there.",
-        "The caller still has it. Which step writes into it?",
-        lambda outcome, _: outcome.error != NOT_REACHED,
-        ("unchanged",),
     ),
 )
 
@@ -266,15 +273,18 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     wrong = {i: cases for i, row in enumerate(rows) if (cases := list(wrong_cases(*row)))}
     kinds = {i: rows[i][0].kind for i in wrong}
     results = {i for i in wrong if kinds[i] in RESULTS}
+    gradients = {i for i in wrong if kinds[i] == "gradient"}
+    raised = {i for i in gradients if all(_raised(outcome) for _, outcome, _ in wrong[i])}
     found, explained = [], set[int]()
     for slip in SLIPS:
         if results and slip.kinds == ("gradient",):
             continue  # wrong results have wrong gradients
         lines = tuple(i for i in wrong if kinds[i] in slip.kinds and i not in explained)
         if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
+            if slip.kinds == CHANGED:  # autograd raises an error where its leaves are changed
+                lines += tuple(raised - explained)
             found.append((slip, lines))
             explained |= {*lines}
-    gradients = {i for i in wrong if kinds[i] == "gradient"}
     after_results = gradients if explained & results else set()
     if explained | after_results == set(wrong):
         return found
