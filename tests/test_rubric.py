@@ -18,7 +18,7 @@ from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge, stop_in_words
-from autograde.rubric.probes.calls import ContractBroken, as_typed
+from autograde.rubric.probes.calls import ContractBroken, as_typed, parameter_names
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
@@ -206,12 +206,24 @@ def test_an_answer_that_asks_a_person_is_told_to_use_its_arguments() -> None:
         ([np.float64(0.5), np.int64(2)], "it([0.5, 2])"),
         ((1, 2.5), "it((1, 2.5))"),
         ([i / 3 for i in range(8)], "it(x)"),
+        ([1, ["a", ()]], "it([1, ['a', ()]])"),
+        ({"Ada": [np.int64(2)]}, "it({'Ada': [2]})"),
+        ({"Ada": "555" * 30}, "it(x)"),
+        ([{1, 2}], "it(x)"),
     ],
 )
-def test_numbers_stand_in_a_call_as_one_types_them(given: Any, typed: str) -> None:
+def test_values_stand_in_a_call_as_one_types_them(given: Any, typed: str) -> None:
     def it(x: Any) -> None: ...
 
     assert as_typed(it, (given,)) == typed
+
+
+def test_arguments_beyond_the_last_parameter_are_numbered() -> None:
+    def it(x: Any, *steps: Any, last: int = 0) -> None: ...
+
+    assert parameter_names(it, 1) == ["x"]
+    assert parameter_names(it, 3) == ["x", "steps_1", "steps_2"]
+    assert parameter_names(lambda x: x, 2) == ["x", "argument_1"]
 
 
 @pytest.mark.parametrize("case", [2, "ab"])

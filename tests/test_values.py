@@ -19,6 +19,7 @@ from safetensors.numpy import save
 from autograde.values import base
 from autograde.values.base import BadData, Record, Unrecordable, unrecordable
 from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
+from autograde.values.frames import columns_sorted
 from autograde.values.packing import pack, unpack
 
 Point = namedtuple("Point", "x y")
@@ -218,6 +219,16 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
         pd.Series([1], index=pd.Index(["k"], name="a")), pd.Series([1], index=["k"]),
         " has index named ['a'], expected [None]",
     ),
+    "a text for a day in an index": (
+        pd.Series([1], index=["2020-01-01"]),
+        pd.Series([1], index=pd.DatetimeIndex(["2020-01-01"])),
+        " has the index of dtype text, expected datetime64[",
+    ),
+    "a text for a moment in an index": (
+        pd.Series([1], index=["2020-01-01"]),
+        pd.Series([1], index=pd.DatetimeIndex(["2020-01-01"], tz="UTC")),
+        " has the index of dtype text, expected datetime64[",
+    ),
     "a dtype of a column": (
         pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}),
         "['a'] has the dtype int64, expected float64",
@@ -270,6 +281,13 @@ def test_a_wrong_shape_is_said_in_the_same_words_of_every_kind(kind: Callable[[i
     got, expected = to_plain(kind(2)), to_plain(kind(3))
     said = base.differs_in("shape", (2,), (3,)).symptom
     assert apart(got, expected).in_words().symptom == said == "has the shape (2,), expected (3,)"
+
+
+def test_columns_in_any_order_keep_the_type_of_their_names() -> None:
+    days = pd.DataFrame([[1, 2]], columns=pd.DatetimeIndex(["2020-01-02", "2020-01-01"]))
+    others = [days[days.columns[::-1]], days.set_axis(["2020-01-02", "2020-01-01"], axis=1)]
+    expected = columns_sorted(to_plain(days))
+    assert [apart(columns_sorted(to_plain(each)), expected).distance for each in others] == [0, inf]
 
 
 LONG = "Attention weighs every word and adds what the words that matter say to the vector."

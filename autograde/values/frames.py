@@ -167,6 +167,9 @@ def _labels_apart(
     if not distance:
         return SAME
     mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
+    if mine == wanted:
+        one, two = (_dtype(each.parts["labels"]) for each in (got, expected))
+        return differs_in(f"{axis} of dtype", one, two, pair)
     said = f"has the {axis} {brief(mine)}, expected {brief(wanted)}"
     same = sorted(map(repr, mine)) == sorted(map(repr, wanted))
     return Difference(
@@ -178,8 +181,17 @@ def _label_distance(got: Plain, expected: Plain) -> float:
     """Return how far labels of one number are apart; whole numbers may come as floats."""
     if isinstance(got, np.ndarray) and isinstance(expected, np.ndarray):
         return numbers.distance(got, expected) if numbers.comparable(got, expected) else inf
+    if length(got) and _time(got) != _time(expected):
+        return inf
     pairs = zip(items(got), items(expected), strict=True)
     return max((dispatch.apart(*pair).distance for pair in pairs), default=0.0)
+
+
+def _time(labels: Plain) -> str | None:
+    """Return which kind of time labels are, if any; as items all times are text."""
+    if isinstance(labels, np.ndarray):
+        return labels.dtype.kind if labels.dtype.kind in "mM" else None
+    return "with a zone" if labels.name.startswith("datetime64[") else None
 
 
 def _data_apart(got: Record, expected: Record) -> Difference:
@@ -223,7 +235,11 @@ def columns_sorted(frame: Record) -> Record:
     names = frame.parts["columns"]
     labels = items(names.parts["labels"])
     order = sorted(range(len(labels)), key=lambda i: repr(labels[i]))
-    column = Record("Column", "sorted", {"items": [labels[i] for i in order]})
+    column = names.parts["labels"]
+    if isinstance(column, np.ndarray):
+        column = column[order]
+    else:
+        column = Record("Column", column.name, {"items": [labels[i] for i in order]})
     index = Record("Index", "Index", {**names.parts, "labels": column})
     data = [frame.parts["data"][i] for i in order]
     return Record(frame.what, frame.name, {**frame.parts, "columns": index, "data": data})

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ RAISED = (Exception, SystemExit)
 """An answer may raise these; each is the outcome of that call alone. `sys.exit()` is one."""
 Args = tuple[Any, ...]
 LONGEST_TYPED = 80
-"""A list of numbers that takes more characters goes by its parameter's name."""
+"""A list, tuple or dict that takes more characters goes by its parameter's name."""
 
 
 class ContractBroken(Exception):
@@ -109,12 +110,14 @@ def as_typed(answer: Callable[..., Any], args: Args) -> str:
 
 
 def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:
-    """Return the names of the first `count` parameters, made up where there are fewer."""
+    """Return the names of the first `count` arguments; those of `*steps` are steps_1, steps_2."""
     try:
-        names = [*inspect.signature(answer).parameters]
+        parameters = [*inspect.signature(answer).parameters.values()]
     except (TypeError, ValueError):
-        names = []
-    return [*names, *(f"argument_{i + 1}" for i in range(len(names), count))][:count]
+        parameters = []
+    names = [each.name for each in takewhile(lambda it: it.kind != it.VAR_POSITIONAL, parameters)]
+    others = parameters[len(names)].name if len(names) < len(parameters) else "argument"
+    return [*names, *(f"{others}_{i + 1}" for i in range(count - len(names)))][:count]
 
 
 def _argument(value: Any, name: str) -> str:
@@ -122,24 +125,36 @@ def _argument(value: Any, name: str) -> str:
         return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
     if is_module(value):
         return str(getattr(value, "called", name))
+    if isinstance(value, np.ndarray):
+        return f"array({_short(value.tolist())})" if value.size <= 3 else name
+    try:
+        typed = repr(_plain(value))
+    except TypeError:
+        return getattr(value, "__name__", name)
+    long = isinstance(value, list | tuple | dict) and len(typed) > LONGEST_TYPED
+    return name if long else typed
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that people type, with Python's own numbers in place of NumPy's.
+
+    Raises:
+        TypeError: it is another one, or holds another one.
+    """
     match value:
-        case np.ndarray():
-            return f"array({_short(value.tolist())})" if value.size <= 3 else name
         case np.number() | np.bool_() | np.str_():
-            return repr(value.item())
+            return value.item()
         case None | bool() | int() | float() | complex() | str():
-            return repr(value)
-        case _ if isinstance(value, EXACT_TYPES):
-            return repr(value)
-        case list() | tuple() if all(isinstance(item, int | float | np.number) for item in value):
-            plain = type(value) in (list, tuple)
-            typed = repr(type(value)(map(_plain, value)) if plain else value)
-            return typed if len(typed) <= LONGEST_TYPED else name
-    return getattr(value, "__name__", name)
-
-
-def _plain(number: Any) -> Any:
-    return number.item() if isinstance(number, np.number) else number
+            return value
+        case list() | tuple() if type(value) in (list, tuple):
+            return type(value)(map(_plain, value))
+        case tuple() if hasattr(value, "_make"):  # a named one
+            return value._make(map(_plain, value))
+        case dict() if type(value) is dict:
+            return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, EXACT_TYPES):
+        return value
+    raise TypeError
 
 
 def _short(value: Any) -> str:
