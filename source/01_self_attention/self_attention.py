@@ -541,7 +541,7 @@ table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 # ### Exercise: `SelfAttention_v2` (2 points)
 #
 # The same layer, with three `nn.Linear` layers of the same names, created in the same order. They have a bias only when `qkv_bias=True`.
-# Copy the lines of your first layer, and change how queries, keys and values are made.
+# Copy your first layer, and change how queries, keys and values are made.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention_v2(nn.Module):
@@ -601,7 +601,7 @@ table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
 # Each of these random layers has one opinion for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all weights
-# lie near 1/6 = 0.17. So the six context vectors are nearly the same.
+# lie near 1/6, and all six context vectors are nearly the same.
 #
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.
