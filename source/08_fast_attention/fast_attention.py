@@ -655,9 +655,9 @@ print("two queries, causal_lower_right, the right vectors:", torch.allclose(lowe
 # PyTorch puts the corner of its triangle at the **top left**: query 0 sees key 0 alone, however many keys there are. **`is_causal` is for square scores.**
 # One query needs no mask; several new ones need the last rows of the causal mask (lesson 09), which `causal_lower_right` stands for.
 #
-# **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows it no other than FlashAttention, on your machine.
+# **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows only FlashAttention, on your machine.
 #
-# **Predict, then run.** Which of four causal calls does FlashAttention refuse?
+# **Predict, then run.** Which of these causal calls does it refuse: bfloat16, float32, the mask as `attn_mask`, or `(n, d)` in place of `(1, 1, n, d)`?
 
 # %%
 my_guess = None  # some of: "bfloat16", "float32", "attn_mask", "(n, d)"
@@ -692,7 +692,7 @@ calls = {"bfloat16": (is_causal, half), "float32": (is_causal, some), "attn_mask
 beside(my_guess, [name for name, (attend, qkv) in calls.items() if refused(attend, *qkv)])
 for name in ("bfloat16", "(n, d)"):
     attend, qkv = calls[name]
-    print(f"{name}: {most_memory(attend, *qkv):.1f} MiB")
+    print(f"{name:>8}, any kernel allowed: {most_memory(attend, *qkv):.1f} MiB")
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither float32 nor
