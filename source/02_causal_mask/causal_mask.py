@@ -453,9 +453,9 @@ for name, way in {"your mask alone": not_renormalised, "your tril_causal_weights
 beside(my_guess, tuple(below))
 
 # %% [markdown]
-# **The leak is enough.** With the mask alone ours ended at 0.39, below what is possible, and at 2.2 read word by word: one more cheat, and it writes like
-# one. (From five starts: 0.36 to 0.47, three of them below 0.41; word by word 1.4 to 2.3.) With your `tril_causal_weights` both losses are the same, and
-# it has begun to tell stories.
+# **The leak is enough.** With the mask alone ours ended at 0.39, below what looking back allows, and at 2.2 read word by word: one more cheat, and it
+# writes like one. (Of twelve runs four ended below 0.41, but all twelve cheat: 0.36 to 0.52 in one pass, 1.3 to 2.3 word by word.) With your
+# `tril_causal_weights` both losses are the same, and it has begun to tell stories.
 #
 # ## 4 The crack
 #

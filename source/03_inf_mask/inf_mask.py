@@ -664,7 +664,7 @@ beside(my_guess, wrong_answers(8, hide_pads=True, weights_of=masked_softmax))
 
 # %% [markdown]
 # From 19 to none. PyTorch's own ways disagree about an empty row: its function `scaled_dot_product_attention` gives zeros, as yours does (before
-# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`.
+# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`, unless you say `need_weights=False`.
 #
 # ## 7 What goes wrong in practice
 #

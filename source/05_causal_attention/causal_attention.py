@@ -415,7 +415,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # The added one keeps its -inf, but its zeros become one more thing that is learned. The filling one is among the parameters and never learns. And a
-# bool mask cannot be a parameter at all.
+# bool mask cannot be trained at all.
 #
 # A **buffer** moves and is not trained. It is also saved, unless you say `persistent=False`. We save ours: it is the only thing in the file that says for
 # how many words the layer was made.
@@ -486,7 +486,8 @@ beside(my_guess, learned)
 
 # %% [markdown]
 # **Where it looks need not change; what is handed on must.** *She* looks at *ball*, as before, but *ball* has to hand on *reads*. That is `W_value`.
-# `W_query` and `W_key`, as large as it, can only move where she looks. LoRA (Hu et al. 2021) fine-tunes large models in this spirit.
+# `W_query` and `W_key`, as large as it, can only move where she looks. LoRA (Hu et al. 2021) fine-tunes large models in this spirit: what was trained stays
+# frozen, and small matrices are added, for instance to `W_query` and `W_value`.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### Question: `why_buffer` (2 points, a person reads it)

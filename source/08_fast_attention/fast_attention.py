@@ -483,13 +483,13 @@ table(tiled_attention(W_query(inputs), W_key(inputs), W_value(inputs), block=2, 
 # | tiles | q read, context written | 2nd |
 # | | k and v read once for each of n / block blocks of queries | 2n²d / block |
 #
-# **Predict, then run.** n = 4,096, d = 64, block = 256. How many times fewer do the tiles move?
+# **Predict, then run.** n = 4,096, d = 64, block = 128. How many times fewer do the tiles move?
 
 # %%
 my_guess = None  # times fewer
 
 # %%
-n, d, block = 4096, 64, 256
+n, d, block = 4096, 64, 128
 beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block), 1))
 
 # %% [markdown]
@@ -655,22 +655,54 @@ print("two queries, causal_lower_right, the right vectors:", torch.allclose(lowe
 # PyTorch puts the corner of its triangle at the **top left**: query 0 sees key 0 alone, however many keys there are. **`is_causal` is for square scores.**
 # One query needs no mask; several new ones need the last rows of the causal mask (lesson 09), which `causal_lower_right` stands for.
 #
-# **What reaches FlashAttention?** On a GPU PyTorch chooses among kernels. We forced each on the H200 (4,096 tokens, causal):
+# **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows only FlashAttention, on your machine.
 #
-# | kernel | bfloat16, `is_causal` | bfloat16, `attn_mask` | float32, `is_causal` |
-# |---|---|---|---|
-# | cuDNN's, also in tiles | 0.12 ms | 0.26 ms | refused |
-# | FlashAttention | 0.19 ms | refused | refused |
-# | efficient attention, also in tiles | 0.32 ms | 0.54 ms | 0.89 ms |
-# | math, the matrix | 3.1 ms | 3.1 ms | 2.8 ms |
-#
-# So: float16 or bfloat16, and no mask but `is_causal`. On a CPU the tiled way needs four dimensions; with `(n, d)` PyTorch makes the matrix, without a
-# word.
+# **Predict, then run.** Which of these causal calls does it refuse: bfloat16, float32, the mask as `attn_mask`, or `(n, d)` in place of `(1, 1, n, d)`?
+
+# %%
+my_guess = None  # some of: "bfloat16", "float32", "attn_mask", "(n, d)"
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: asks FlashAttention alone; then the memory of two calls when PyTorch may choose
+import warnings
+
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+
+def is_causal(q, k, v):
+    return scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def with_a_mask(q, k, v):
+    return with_sdpa(q, k, v, future(1024))
+
+
+def refused(attend, *args):
+    try:
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION), warnings.catch_warnings(action="ignore"):
+            attend(*args)
+    except RuntimeError:
+        return True
+    return False
+
+
+some = torch.randn(3, 1, 1, 1024, 64, device=device)  # (1, 1, n, d) each
+half = some.bfloat16()
+calls = {"bfloat16": (is_causal, half), "float32": (is_causal, some), "attn_mask": (with_a_mask, half), "(n, d)": (is_causal, half[:, 0, 0])}
+beside(my_guess, [name for name, (attend, qkv) in calls.items() if refused(attend, *qkv)])
+for name in ("bfloat16", "(n, d)"):
+    attend, qkv = calls[name]
+    print(f"{name:>8}, any kernel allowed: {most_memory(attend, *qkv):.1f} MiB")
+
+# %% [markdown]
+# On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither float32 nor
+# an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took 0.19 ms; cuDNN's tiles with a mask 0.26 ms, those of *efficient
+# attention* in float32 0.89 ms, the matrix about 3 ms.
 #
 # **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.
 
-# %% tags=["nbval-ignore-output"]
-# demonstration: the trained second layer as PyTorch's, and the memory for 1,024 tokens in two and in four dimensions
+# %%
+# demonstration: the trained second layer as PyTorch's
 ours = model.layers()[1].attention
 theirs = nn.MultiheadAttention(48, 4, batch_first=True)
 with torch.no_grad():
@@ -678,8 +710,6 @@ with torch.no_grad():
 theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
 apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights=False)[0] - ours(x)).abs().max().item()
 print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
-short = torch.randn(3, 1024, 64, device=device)
-print(f"(n, d): {most_memory(scaled_dot_product_attention, *short):.1f} MiB, (1, 1, n, d): {most_memory(scaled_dot_product_attention, *short[:, None, None]):.1f} MiB")
 
 # %% [markdown]
 # ## 7 A sliding window, and your code in the trained model

@@ -725,7 +725,7 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 
 # %% [markdown]
 # (Texts of 8,192 tokens; an H100 has room for 80 GB.) **Batches** help most: one reading of the weights serves all texts, until the caches weigh as
-# much. Then **shared heads** (part 7) and **8-bit caches** help.
+# much. (No single text gets faster.) Then **shared heads** (part 7) and **8-bit caches** help.
 #
 # Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
 # 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
@@ -1018,8 +1018,8 @@ show(
 # - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
 # - **Tokens from text**: byte-pair encoding.
 # - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
-# - **Real code**: Karpathy's nanoGPT is your lesson 07; the attention of Llama in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's
-#   cache and shared heads.
+# - **Real code**: Karpathy's nanoGPT is your lesson 07 with biases, more dropout, and one matrix for the token embedding and the head. The attention of Llama
+#   in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's cache and shared heads; around it stand RMSNorm and SwiGLU.
 #
 # ## Summary
 #
