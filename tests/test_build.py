@@ -88,6 +88,19 @@ def test_a_file_that_says_the_same_is_not_rewritten(
     assert kept or [path.read_bytes() for path in files] == before
 
 
+def test_practice_data_with_other_texts_of_calls_are_other_data(
+    mine: Lesson, tmp_path: Path
+) -> None:
+    old, new = mine.practice_file, tmp_path / mine.practice_file.name
+    keys = unpack_keys(old.read_bytes())
+    first, *others = keys["center_rows"].expected.lines
+    cases = tuple(replace(case, call=case.call.replace("(", "(y, ")) for case in first.cases)
+    expected = replace(keys["center_rows"].expected, lines=(replace(first, cases=cases), *others))
+    keys["center_rows"] = replace(keys["center_rows"], expected=expected)
+    new.write_bytes(pack_keys(keys))
+    assert [*same._differing(new, old)] == ["other texts of calls of center_rows"]
+
+
 def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
     course = mine.root
     built = files_in(course / "notebooks" / mine.name)

@@ -217,7 +217,8 @@ def test_an_error_is_told_with_the_shape_of_each_argument_that_is_not_shown() ->
 
     failure = judge(record(product, wrong), make_key(product, it)).lines[0].failure
     assert failure is not None
-    assert failure.sentence.endswith("`x.shape` is (30, 20) and `z.shape` is (20, 40).")
+    said = "`x` has the shape (30, 20) and `z` has the shape (20, 40)."
+    assert failure.sentence.endswith(said)
     assert [each.name for each in failure.inputs] == ["y"]
 
 

@@ -98,7 +98,7 @@ class AttentionProbe(LayerProbe):
             missing = UNSAVED if "mask" in dict(layer.named_buffers()) else None
             return {"mask": layer.state_dict().get("mask", missing), "learned": learned}
 
-        typed = f"{self.typed()}.to(device)"
+        typed = f"{self.typed()}.to(device)(x)"
         self.r.record(line, "masks_the_future", run, [(self.r.integer(5, 9), x)], typed)
 
     def _require_moving(self, x: Tensor) -> None:

@@ -5,6 +5,7 @@ compared. In the practice data, the outcomes of the one must be right by the oth
 mistake must be recognised.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ from autograde.values.base import BadData
 
 NOT_COMPARED = "nbval-ignore-output"
 """nbval's tag for a cell whose output may differ from machine to machine."""
+NUMBERS = re.compile(r"[-+.\de]+")
+"""What is left out of the text of a call, which names small inputs in full."""
 
 
 def other_files(made: Path, committed: Path) -> Iterator[str]:
@@ -102,6 +105,9 @@ def _key(new: Key, old: Key) -> Iterator[str]:
     if _frame(new) != _frame(old):
         yield f"other lines, points, hints or mistakes of {new.exercise}"
         return
+    if _calls(new) != _calls(old):
+        yield f"other texts of calls of {new.exercise}"
+        return
     judged = judge(new.expected, old, trusted=True)
     if not judged.judged:
         yield f"other inputs of {new.exercise}: {judged.note}"
@@ -120,6 +126,11 @@ def _frame(key: Key) -> Key:
     lines = tuple(replace(line, cases=()) for line in key.expected.lines)
     mistakes = tuple(replace(m, failed=dict.fromkeys(m.failed, ())) for m in key.mistakes)
     return replace(key, expected=replace(key.expected, lines=lines), mistakes=mistakes)
+
+
+def _calls(key: Key) -> list[str]:
+    cases = (case for line in key.expected.lines for case in line.cases)
+    return [NUMBERS.sub("", case.call) for case in cases]
 
 
 def _alike(mistake: Mistake, known: Mistake, key: Key) -> bool:

@@ -266,7 +266,7 @@ def _shapes(before: Plain) -> str:
     """Return a sentence on the shapes of what a call was given, by names if it has them, or ""."""
     if isinstance(before, dict):
         named = [(name, value.shape) for name, value in before.items() if hasattr(value, "shape")]
-        shapes = " and ".join(f"`{name}.shape` is {tuple(shape)}" for name, shape in named)
+        shapes = " and ".join(f"`{name}` has the shape {tuple(shape)}" for name, shape in named)
         return f"{shapes}." if shapes else ""
     given = [value.shape for value in before if hasattr(value, "shape")] if before else []
     shapes = " and ".join(str(tuple(shape)) for shape in given)
