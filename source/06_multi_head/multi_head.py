@@ -759,7 +759,7 @@ explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 # outputs (b, h, n, d) of h heads, head, at      result (b, h, n, d), a new tensor
 # ```
 #
-# - `at` is a list of positions, from 0 to n - 1, and may be empty. With `at=None` the head is off at every position.
+# - `at` is a list of positions, from 0 to n - 1, and may be empty. With `at=None` the head is off everywhere.
 
 # %% nbgrader={"grade": false, "grade_id": "silence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def silence(outputs, head, at=None):
