@@ -124,11 +124,11 @@ def _update(project: Project, released: Path) -> Change | None:
 
     A notebook that comes from elsewhere, such as a backup, may have another version's rubrics.
     """
-    name, place = released.parent.name, project.working(released)
+    name, place, lesson = released.parent.name, project.working(released), read_notebook(released)
     if not place.exists():
         content, said = given(released), ["new"]
     else:
-        students, lesson = parse_file(place, whole=True), read_notebook(released)
+        students = parse_file(place, whole=True)
         if students.problem:
             return Change(name, LEFT.format(place, students.problem.words.rstrip(".")), failed=True)
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)
