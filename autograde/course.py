@@ -1,5 +1,6 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
@@ -386,6 +387,24 @@ def read_built(path: Path) -> "NotebookNode":
     except ValueError as error:
         raise CourseError(f"{path} cannot be read ({error}). {todo}") from error
     return nb
+
+
+def read_measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
+    """Return what was measured of each exercise's lines; nothing before the first time.
+
+    Raises:
+        CourseError: the file is damaged, for example by a merge.
+    """
+    path, measured = lesson.tolerance_file, dict[str, dict[str, Any]]()
+    try:
+        if path.is_file():
+            measured = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise CourseError(
+            f"{path} cannot be read ({error}). Delete it, then run: "
+            f"autograde check --measure {lesson.name}"
+        ) from error
+    return measured
 
 
 def state_folder(root: Path) -> Path:

@@ -1,12 +1,17 @@
-"""Files and folders that others read while they are written."""
+"""Files below a folder: those that come along, and writing them whole while others read."""
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 FRESH = ".fresh"
 """The end of a name while what it names is being written."""
+DEPTH = 10
+"""Files below more folders do not come along."""
+
+File = tuple[Path, str]
+"""The path of a file, and its path from the folder that it comes from."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -41,3 +46,20 @@ def write_folder(target: Path, files: dict[str, bytes]) -> None:
     except OSError:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+
+
+def visible_files(folder: Path) -> Iterator[File]:
+    """Yield the plain files below a folder, those near its top first; no links, nothing hidden."""
+    level = [folder]
+    for _ in range(DEPTH + 1):
+        below: list[Path] = []
+        for place in filter(Path.is_dir, level):
+            with os.scandir(place) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
+                    elif entry.is_dir(follow_symlinks=False):
+                        below.append(Path(entry.path))
+        level = below

@@ -21,6 +21,7 @@ from autograde.course import (
     named_cells,
     parse_text,
     read_built,
+    read_measured,
 )
 from autograde.data_files import readable_files
 from autograde.files import write_folder
@@ -82,7 +83,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
 
 def _require_lines(lesson: Lesson, found: list[Version]) -> None:
     """Raises CourseError when no version has a line that is withdrawn."""
-    measured = [json.loads(version.tolerances or b"{}") for version in found]
+    measured = [read_measured(version.lesson) for version in found]
     for exercise in lesson.exercises:
         known = {line for each in measured for line in each.get(exercise.name, ())}
         if unknown := [line for line in exercise.withdrawn if line not in known]:

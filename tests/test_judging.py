@@ -1,6 +1,7 @@
 """From an executed notebook to verdicts: whatever a recording or an answer cell holds."""
 
 import base64
+import linecache
 from dataclasses import replace
 
 import pytest
@@ -54,6 +55,15 @@ def executed(lesson: Lesson) -> NotebookNode:
             NotebookNode(output_type="display_data", data=data, metadata={})
         ]
     return nb
+
+
+def test_a_worker_keeps_the_text_of_a_rubric_once(lesson: Lesson) -> None:
+    reference, exercise = load(lesson), lesson.exercises[0].name
+    texts = []
+    for seed in (1, 2):
+        reference.record(exercise, seed)
+        texts.append(len(linecache.cache))
+    assert texts[0] == texts[1]
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:

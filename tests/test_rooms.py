@@ -28,6 +28,7 @@ MAY_IMPORT = {
         "sandbox",
         "course",
         "course_package",
+        "files",
         "notebook",
         "rubric",
         "values",
@@ -37,7 +38,7 @@ MAY_IMPORT = {
     "lms": {"lms", "grading", *BASE},
     "marking": {"marking", "grading", "rubric", "values", *BASE},
     "report": {"report", "lms", "grading", "rubric", "values", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "rubric", "values", *BASE},
+    "workspace": {"workspace", "grading", "rubric", "values", *BASE},
 }
 
 

@@ -193,6 +193,9 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
     (kept,) = (lesson.root / ".autograde" / "released" / LESSON).iterdir()
     assert (kept / "source" / LESSON / "tolerances.json").read_text().endswith("\n\n")
     assert [each.kept for each in versions(lesson)] == [False]
+    tolerances.write_text("<<<<<<< HEAD\n")
+    with pytest.raises(CourseError, match=f"autograde check --measure {LESSON}"):
+        versions(lesson)
 
 
 def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:

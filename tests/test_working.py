@@ -267,8 +267,11 @@ def test_files_of_a_lesson_that_lie_in_a_folder_come_along(project: Project) -> 
     assert copy.read_text() == "the lesson's"
 
 
-def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_lesson_that_cannot_be_read_is_named(project: Project, begun: bool) -> None:
     released(project).write_bytes(b"broken")
+    if not begun:
+        mine(project).unlink()
     result = run(project.work, "update")
     assert result.exit_code == 1
     assert "get the lesson again" in result.output

@@ -1,13 +1,11 @@
 """The key of an exercise: run the reference on a seed, and known mistakes on the practice seed."""
 
 import hashlib
-import json
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from autograde.authoring.variants import Variant, read_variants
-from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
+from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, read_measured
 from autograde.data_files import readable_files
 from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
 from autograde.rubric.key import Key, Mistake
@@ -21,25 +19,12 @@ MEASURED_FROM = "measured from"
 
 def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
     """Return what was measured of each line, by exercise and line."""
-    return {name: lines for name, lines in _measured(lesson).items() if name != MEASURED_FROM}
+    return {name: lines for name, lines in read_measured(lesson).items() if name != MEASURED_FROM}
 
 
 def read_fingerprints(lesson: Lesson) -> dict[str, str]:
     """Return what each exercise was measured from."""
-    return _measured(lesson).get(MEASURED_FROM, {})
-
-
-def _measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
-    path, measured = lesson.tolerance_file, dict[str, dict[str, Any]]()
-    try:
-        if path.is_file():
-            measured = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise CourseError(
-            f"{path} cannot be read ({error}). Delete it, then run: "
-            f"autograde check --measure {lesson.name}"
-        ) from error
-    return measured
+    return read_measured(lesson).get(MEASURED_FROM, {})
 
 
 def _digest_of_lesson(lesson: Lesson) -> str:

@@ -22,7 +22,7 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
-from autograde.course import Exercise, Lesson, grade_id, named_cells
+from autograde.course import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
@@ -100,9 +100,8 @@ def _type(cell: NotebookNode) -> str:
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
     """Yield faults of cells that are skipped in grading."""
-    code = [cell for cell in nb.cells if cell.cell_type == "code" and _is_python(cell.source)]
-    named = [cell for cell in code if grade_id(cell)]
-    for cell in code:
+    named = [cell for cell in code_cells(nb) if grade_id(cell)]
+    for cell in code_cells(nb):
         if not is_demonstration(cell.source):
             continue
         if grade_id(cell):
@@ -125,14 +124,6 @@ def _unnamed(nb: NotebookNode) -> Iterator[str]:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
 
-def _is_python(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
-
-
 def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     """Yield faults of a rubric that is more than a list of calls; students read it."""
     name = exercise.rubric_cell
@@ -141,10 +132,11 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
             f"{name} needs the tag raises-exception, so that Run All goes on: in JupyterLab's "
             "Property Inspector, under Common Tools"
         )
-    if not _is_python(cell.source):
+    try:
+        body = ast.parse(cell.source).body
+    except SyntaxError:
         return  # named when the reference runs
     heavy = (ast.Lambda, ast.ClassDef, ast.Import, ast.ImportFrom, ast.FunctionDef)
-    body = ast.parse(cell.source).body
     if len(body) != 1 or sum(isinstance(node, heavy) for node in ast.walk(body[0])) > 1:
         yield (
             f"{name} holds more than its lines: one function of calls, without lambda, helpers or "

@@ -31,6 +31,7 @@ from traitlets import Bool, Enum, Float
 
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.data_files import withhold
+from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS, Limits
@@ -41,7 +42,6 @@ from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Marks, Place
-from autograde.sandbox.template import visible_files
 from autograde.versions import notebook, other_rubrics, version_of, versions
 from autograde.words import named
 

@@ -83,8 +83,9 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     )
     put_schemes(record.nb, version)
     marks, nb = task.marks.graded_again(new), write_note(record)
+    notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
     return Graded(
-        notebook=to_file(nb),
+        notebook=notebook_file,
         marks=marks,
         page=feedback.page(nb, marks),
         ran=ran.to_bytes() if ran else b"",

@@ -22,6 +22,7 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.course import CourseError, find_root, read_course
+from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
 
@@ -114,7 +115,7 @@ class WalledProvisioner(KernelProvisionerBase):
         hidden = not self.own_folder and _is_course(folder)
         if self.package is None:
             self.package = _package_around(folder)
-        files = [] if hidden else list(template.visible_files(folder))
+        files = [] if hidden else list(visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         self.scarce, self.used, self.ended_here = "", None, False
         for attempt in range(ATTEMPTS):

@@ -9,7 +9,7 @@ import socket
 import struct
 import tarfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from autograde.files import File
 from autograde.sandbox import control_groups, wall
 from autograde.sandbox.agreed import SOCKETS, KernelLimits
 
@@ -27,13 +28,8 @@ CONNECTION = {
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
 MAX_FILES_BYTES = 100_000_000
-DEPTH = 10
-"""Files below more folders do not come along."""
 ASK_SECONDS = 20
 """A request that a template does not read for so long has failed."""
-
-File = tuple[Path, str]
-"""The path of a file, and its name in the folder where a kernel starts."""
 
 
 @dataclass(frozen=True)
@@ -244,20 +240,3 @@ def pack(files: Iterable[File], archive: IO[bytes]) -> None:
                     raise ValueError(f"the files are larger than {MAX_FILES_BYTES} bytes together")
                 tar.addfile(member, file)
     archive.flush()
-
-
-def visible_files(folder: Path) -> Iterator[File]:
-    """Yield the plain files below a folder, those near its top first; no links, nothing hidden."""
-    level = [folder]
-    for _ in range(DEPTH + 1):
-        below: list[Path] = []
-        for place in filter(Path.is_dir, level):
-            with os.scandir(place) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    if entry.name.startswith("."):
-                        continue
-                    if entry.is_file(follow_symlinks=False):
-                        yield Path(entry.path), str(Path(entry.path).relative_to(folder))
-                    elif entry.is_dir(follow_symlinks=False):
-                        below.append(Path(entry.path))
-        level = below

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograde.course import CourseError
-from autograde.files import write_whole
+from autograde.files import visible_files, write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
@@ -11,7 +11,6 @@ from autograde.grading.record import write_note
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.panel import headline
-from autograde.sandbox.template import visible_files
 from autograde.values.base import BadData
 from autograde.values.text import await_marking
 from autograde.words import named

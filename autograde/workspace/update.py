@@ -14,10 +14,9 @@ from nbformat import NotebookNode
 from autograde.cards import write_notes
 from autograde.course import due_dates
 from autograde.course_package import CACHES
-from autograde.files import write_whole
+from autograde.files import visible_files, write_whole
 from autograde.grading.reading.parse import parse_file
 from autograde.progress import INDEX, write_page
-from autograde.sandbox.template import visible_files
 from autograde.versions import other_rubrics
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project, read_lesson, read_notebook
@@ -125,11 +124,11 @@ def _update(project: Project, released: Path) -> Change | None:
 
     A notebook that comes from elsewhere, such as a backup, may have another version's rubrics.
     """
-    name, place = released.parent.name, project.working(released)
+    name, place, lesson = released.parent.name, project.working(released), read_notebook(released)
     if not place.exists():
         content, said = given(released), ["new"]
     else:
-        students, lesson = parse_file(place, whole=True), read_notebook(released)
+        students = parse_file(place, whole=True)
         if students.problem:
             return Change(name, LEFT.format(place, students.problem.words.rstrip(".")), failed=True)
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)

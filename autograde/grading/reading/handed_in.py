@@ -6,10 +6,10 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.data_files import data_files
+from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.reading.choice import choose, is_notebook
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission, too_large
-from autograde.sandbox.template import File, visible_files
 from autograde.words import named
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
@@ -34,6 +33,7 @@ from autograde.rubric.recording import (
     unpack_recording,
 )
 from autograde.values.base import BadData, unrecordable
+from autograde.values.text import digest
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
@@ -44,7 +44,6 @@ RECORDED = (
 
 Files = tuple[tuple[str, bytes], ...]
 
-_numbers = count()
 _current_folder = RLock()
 """A process has one current folder, for all its threads."""
 
@@ -254,7 +253,10 @@ def _why(error: Exception) -> str:
 
 
 def run(code: str, names: dict[str, Any]) -> None:
-    """Execute code of the course; `inspect.getsource` finds it afterwards, as in a notebook."""
-    file = f"<lesson {next(_numbers)}>"
+    """Execute code of the course; `inspect.getsource` finds it afterwards, as in a notebook.
+
+    Python keeps a text once, however often it runs.
+    """
+    file = f"<lesson {digest(code)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     exec(compile(code, file, "exec"), names)  # noqa: S102 (the course's own code)
