@@ -65,9 +65,13 @@ def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
 
 def the_project() -> "Project":
     """Return the project that this folder belongs to."""
+    from autograde.course_package import make_importable
     from autograde.workspace.project import find_project
 
-    return find_project(Path.cwd(), click.get_current_context().obj)
+    project = find_project(Path.cwd(), click.get_current_context().obj)
+    if (project.root / course.CURRICULUM).is_file():  # its author's own folder
+        make_importable(project.root)
+    return project
 
 
 @main.command()

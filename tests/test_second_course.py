@@ -100,6 +100,14 @@ def test_a_class_is_graded_reported_and_exported(rain: Path) -> None:
     assert "ada" in (rain / "grades.csv").read_text()
 
 
+def test_its_author_can_grade_a_notebook_as_a_student_does(rain: Path) -> None:
+    (lesson,) = lessons(rain).values()
+    here = rain / "notebooks"  # Python itself finds what lies in the folder it starts in
+    said = autograde(here, "self", "--no-open", str(lesson.released_notebook))
+    assert said.count("0 of 2 points") == 3
+    shutil.rmtree(rain / "work")
+
+
 def test_what_students_get_is_the_courses_own(rain: Path, tmp_path: Path) -> None:
     said = autograde(rain, "release", str(tmp_path / "released"))
     assert "The grader is not in it" in said

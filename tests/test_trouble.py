@@ -300,6 +300,17 @@ def test_a_damaged_gradebook_has_a_copy(course: Path, monkeypatch: pytest.Monkey
     assert f"The last copy, from before the last run, is {course}" in said
 
 
+def test_a_gradebook_that_is_missing_has_a_copy_and_a_way_without(course: Path) -> None:
+    assert graded()[0] == 0
+    (course / "gradebook.db").unlink()
+    code, said = graded()
+    assert code == 1
+    assert f"gradebook.db is missing. The last copy, from before the last run, is {course}" in said
+    assert not (course / "gradebook.db").exists()
+    shutil.rmtree(course / ".autograde" / "gradebooks")
+    assert "the gradebook does not know" in graded()[1]
+
+
 FULL = OSError(errno.ENOSPC, "No space left on device", "somewhere")
 
 

@@ -45,7 +45,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
     """Back up an SQLite gradebook and check it for damage; other databases have their own tools.
 
     Raises:
-        Stop: the gradebook is damaged, or cannot be copied.
+        Stop: the gradebook is damaged, cannot be copied, or is missing where there was one.
     """
     url = make_url(CourseDirectory(config=config).db_url)
     if url.get_backend_name() != "sqlite" or not url.database:
@@ -54,6 +54,11 @@ def copy_gradebook(root: Path, config: Config) -> None:
     copies = sorted(folder.glob("gradebook-*.db"))
     if not copies and not gradebook.exists():
         return  # a fresh clone: grading says which lesson to build
+    if not gradebook.exists():
+        raise Stop(
+            f"{gradebook} is missing. {last_copy(root)} Put it back; or, to begin with an empty "
+            f"gradebook, delete {folder} and run autograde build."
+        )
     target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
     fresh = folder / "copying"
     try:
