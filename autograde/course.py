@@ -1,12 +1,9 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
-import json
 import tomllib
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -320,91 +317,6 @@ def due_dates(folder: Path) -> dict[str, date]:
         if not isinstance(when, date):
             raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")
     return dates
-
-
-def text_of(lesson: Lesson) -> str:
-    """Return the lesson's text.
-
-    Raises:
-        CourseError: there is none, or it is not UTF-8.
-    """
-    if not lesson.text.is_file():
-        raise CourseError(
-            f"the lesson {lesson.name} has no text: {lesson.text} is missing. Put it back, or take "
-            f"the lesson out of {CURRICULUM}"
-        )
-    return read_utf8(lesson.text)
-
-
-def read_utf8(path: Path) -> str:
-    """Return what an author has written in a file.
-
-    Raises:
-        CourseError: it is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise CourseError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from error
-
-
-def read_text(lesson: Lesson) -> "NotebookNode":
-    """Return the lesson's text as a notebook.
-
-    Raises:
-        CourseError: there is none.
-    """
-    return parse_text(text_of(lesson))
-
-
-def parse_text(text: str) -> "NotebookNode":
-    """Return percent text as a notebook."""
-    return deepcopy(_parsed(text))
-
-
-@lru_cache(maxsize=4)
-def _parsed(text: str) -> "NotebookNode":
-    import jupytext
-
-    nb: NotebookNode = jupytext.reads(text, fmt="py:percent")
-    return nb
-
-
-def read_built(path: Path) -> "NotebookNode":
-    """Return a notebook that a build has written.
-
-    Raises:
-        CourseError: it is not there, or damaged, for example by a merge.
-    """
-    import nbformat
-
-    todo = f"Run: autograde build {path.parent.name}"
-    try:
-        nb: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CourseError(f"{path.parent.name} is not built here. {todo}") from None
-    except ValueError as error:
-        raise CourseError(f"{path} cannot be read ({error}). {todo}") from error
-    return nb
-
-
-def read_measured(lesson: Lesson) -> dict[str, dict[str, Any]]:
-    """Return what was measured of each exercise's lines; nothing before the first time.
-
-    Raises:
-        CourseError: the file is damaged, for example by a merge.
-    """
-    path, measured = lesson.tolerance_file, dict[str, dict[str, Any]]()
-    try:
-        if path.is_file():
-            measured = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise CourseError(
-            f"{path} cannot be read ({error}). Delete it, then run: "
-            f"autograde check --measure {lesson.name}"
-        ) from error
-    return measured
 
 
 def state_folder(root: Path) -> Path:

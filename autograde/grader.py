@@ -30,6 +30,7 @@ PARTS = {
     "grading/running/outputs.py": RUNS,
     "grading/running/run.py": RUNS,
     "course.py": JUDGES,
+    "lesson_files.py": JUDGES,
     "course_package.py": RUNS,
     "grading": JUDGES,
     "rubric/checks.py": JUDGES,

@@ -133,6 +133,15 @@ def test_a_broken_graded_notebook_is_named(own_class: Lesson) -> None:
     assert run(own_class.root, "report").exit_code == 1
 
 
+def test_a_lesson_that_a_merge_has_damaged_is_named(own_class: Lesson) -> None:
+    path = own_class.released_notebook
+    path.write_text("<<<<<<< mine\n")
+    said = run(own_class.root, "report", own_class.name)
+    assert said.exit_code == 1
+    assert f"{path} cannot be read" in said.output
+    assert f"Run: autograde build {own_class.name}" in said.output
+
+
 @pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 def test_a_damaged_gradebook_is_said(own_class: Lesson) -> None:
     (own_class.root / "gradebook.db").write_bytes(b"no database at all" * 1000)

@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {
     "cards", "course", "course_config", "course_package", "data_files", "files", "grader",
-    "installed", "progress", "server", "versions", "words",
+    "installed", "lesson_files", "progress", "server", "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
     "values": {"values"},

@@ -35,12 +35,13 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
-from autograde.course import MINUTES, CourseError, Lesson, read_built, text_of
+from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_config import convert, course_config
 from autograde.course_package import NAMED
 from autograde.data_files import data_files
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
+from autograde.lesson_files import read_built, text_of
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager

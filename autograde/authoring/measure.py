@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import Exercise, Lesson, grade_id, read_text
+from autograde.course import Exercise, Lesson, grade_id
 from autograde.grading.running.reference import (
     Lines,
     Measured,
@@ -30,6 +30,7 @@ from autograde.grading.running.reference import (
     must_fit,
     right_recording,
 )
+from autograde.lesson_files import read_text
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import tensors_in

@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import nbformat
-
 from autograde.course import Lesson
 from autograde.grading.feedback import page_of
+from autograde.lesson_files import read_built
 from autograde.report.classdata import WRONG, ClassData, Submission, line_state
 from autograde.rubric.judge import Verdict
 
@@ -69,7 +68,7 @@ def _costs(verdict: Verdict) -> Iterator[tuple[str, str, float]]:
 
 def parts_of(lesson: Lesson) -> dict[str, str]:
     """Return the heading above each exercise in the notebook that students have."""
-    page = page_of(nbformat.read(lesson.released_notebook, as_version=4))
+    page = page_of(read_built(lesson.released_notebook))
     return {item.name: item.part.title for item in page.graded if item.part}
 
 
