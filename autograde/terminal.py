@@ -112,7 +112,8 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
             changed = sum(each.score(n) is not None for each in marks.values() for n in each.waits)
             if changed:
                 facts.append(f"{changed} to be looked at again in Formgrader")
-            facts.append(f"report: autograde report {lesson.name}")
+            if marks:
+                facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             if odd := odd_due_date(due_date(gradebook, lesson.name)):
                 said += f"{lesson.name}: {odd}\n"

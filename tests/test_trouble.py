@@ -204,6 +204,7 @@ def test_a_fresh_clone_says_what_to_build_and_records_nobody(course: Path, due: 
     code, said = graded()
     assert code == 1
     assert f"the gradebook does not know {LESSON}. Run: autograde build {LESSON}" in said
+    assert "autograde report" not in said
     with gradebook_of(course) as gradebook:  # nbgrader would refuse the build
         assert not gradebook.students
 

@@ -920,7 +920,7 @@ for name, one in parts.items():
 
 # %%
 my_guess = None  # a percentage
-left_out = "positions"  # all of them 0; or "heads" (one in each layer), "mask", "small start" (positions start large)
+left_out = "positions"  # all are 0. Or "heads": one in each layer; "mask"; "small start": positions start large
 
 # %% jupyter={"source_hidden": true} seconds=25 tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: trains the course's model without a part, half a minute; then the future is hidden, as when it writes

@@ -662,7 +662,7 @@ print("two queries, causal_lower_right, the right vectors:", torch.allclose(lowe
 # %%
 my_guess = None  # some of: "bfloat16", "float32", "attn_mask", "(n, d)"
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: asks FlashAttention alone; then the memory of two calls when PyTorch may choose
 import warnings
 
