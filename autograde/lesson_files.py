@@ -43,7 +43,7 @@ def read_text(lesson: Lesson) -> "NotebookNode":
     """Return the lesson's text as a notebook.
 
     Raises:
-        CourseError: there is none.
+        CourseError: there is none, or it is not UTF-8.
     """
     return parse_text(text_of(lesson))
 

@@ -1,4 +1,4 @@
-"""A claim is what could be said without computing; whether that is so is measured."""
+"""A claim is what could be said without computing: which lines are claims, and when they count."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 import torch
 from any_course import make
+from conftest import make_key, record
+from torch import Tensor
 
+from attention_course import rubric
 from autograde.authoring import check, measure
 from autograde.authoring.expected import read_tolerances
+from autograde.rubric.judge import judge
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
 from autograde.values.packing import pack
@@ -74,3 +78,83 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
     faults = check.judge_variants(lesson, exercise).faults
     assert list(faults).count(check.ALL_GUESSED) == 1
     assert not any("the right variant" in fault for fault in faults)
+
+
+def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.check("above 0", "positive_floats", answer, (r.normal(3),))
+            r.call("the sum", answer, r.normal(3))
+
+    key = make_key(lines, lambda x: float(x.exp().sum()))
+    assert key.claims == (True, False)
+    assert judge(record(lines, lambda x: 1.0), key).points == 0
+    assert judge(record(lines, lambda x: float(x.exp().sum())), key).passed
+
+
+HANDED_BACK: dict[str, Callable[[Tensor], Any]] = {
+    "the argument": lambda x: x,
+    "a copy of it": lambda x: x * 1.0,
+    "zeros": torch.zeros_like,
+    "one number": lambda x: torch.full((4, 5), -torch.inf),
+    "nothing": lambda x: x[:0],
+}
+
+
+@pytest.mark.parametrize("name", HANDED_BACK)
+def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
+    """The answer hands back what it was given, and claims that it refuses what it should."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each(
+                "when not training", lambda x: answer(x, False), (r.normal(4, 5),), (r.normal(6),)
+            )
+            r.call("in training", lambda x: answer(x, True), r.normal(3, 4))
+            r.refuses("raises ValueError for p = 2", answer, (r.normal(3), 2))
+
+    def give(x: Tensor, training: float) -> Any:
+        if training == 2:
+            raise ValueError
+        return HANDED_BACK[name](x)
+
+    def compute(x: Tensor, training: float) -> Any:
+        return give(x, training) if training != 1 else x.exp()
+
+    key = make_key(lines, compute)
+    assert judge(record(lines, give), key).points == 0
+    assert judge(record(lines, compute), key).passed
+    half = judge(record(lines, lambda x, p: give(x, p) if p == 2 else x.exp()), key)
+    assert [line.passed for line in half.lines] == [False, True, True]
+
+
+def test_one_number_that_has_to_be_computed_vouches() -> None:
+    """A loss is one number. An answer that is only cut off keeps the points of its other lines."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("the sum", answer, r.normal(3, 4))
+            r.gradient("lets gradients through", answer, r.normal(3, 4))
+            r.unchanged("leaves its arguments as they were")
+
+    key = make_key(lines, torch.sum)
+    verdict = judge(record(lines, lambda x: x.sum().detach()), key)
+    assert [line.passed for line in verdict.lines] == [True, False, True]
+
+
+def test_claims_count_only_beside_a_right_line_that_computes() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.idea.each("softmax", answer, (r.normal(2, 3),), (r.normal(5, 7),))
+            r.conventions(answer, r.normal(4, 6))
+
+    key = make_key(lines, lambda x: torch.softmax(x, dim=-1))
+    verdict = judge(record(lines, lambda x: torch.zeros(3)), key)
+    assert verdict.points == 0
+    assert not verdict.lines[-1].passed
+    alone = judge(record(lines, lambda x: torch.zeros(3)), key, trusted=True)
+    assert alone.lines[-1].passed

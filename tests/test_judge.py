@@ -10,11 +10,9 @@ from conftest import make_key, record
 from torch import Tensor, nn
 
 from attention_course import rubric
-from autograde.rubric.checks import Reading, Unreadable
 from autograde.rubric.judge import NOT_WRITTEN, Verdict, judge
-from autograde.rubric.kinds import Checked
 from autograde.rubric.panel import advice, to_display
-from autograde.rubric.recording import Case, Outcome, Stop
+from autograde.rubric.recording import Stop
 from autograde.values.dispatch import apart
 
 
@@ -240,104 +238,6 @@ def test_what_an_answer_raises_is_told_short_and_seen() -> None:
     note = judge(stopped, make_key(softmax_rubric, right)).note
     assert len(note) < 10_000
     assert note.isprintable()
-
-
-def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.check("above 0", "positive_floats", answer, (r.normal(3),))
-            r.call("the sum", answer, r.normal(3))
-
-    key = make_key(lines, lambda x: float(x.exp().sum()))
-    assert key.claims == (True, False)
-    assert judge(record(lines, lambda x: 1.0), key).points == 0
-    assert judge(record(lines, lambda x: float(x.exp().sum())), key).passed
-
-
-UNREAD = {
-    "nothing": None,
-    "text": "text",
-    "a long list": [0.5] * 3000,
-}
-
-
-@pytest.mark.parametrize("name", UNREAD)
-def test_a_result_that_a_check_cannot_read_is_wrong_and_said_short(name: str) -> None:
-    """A course's own check may fail in any way on what it did not expect."""
-
-    def is_small(result: Any, arguments: Any) -> list[Reading]:
-        if isinstance(result, list):
-            raise Unreadable(f"the result is {result}, expected an array")
-        return [Reading("the mean", result.mean(), 0.0, 6.0)]
-
-    read = Checked(is_small).read(Outcome(value=UNREAD[name]), Case("it(x)", [], Outcome()))
-    assert read.error == "ContractBroken"
-    assert len(read.message) < 200
-
-
-HANDED_BACK: dict[str, Callable[[Tensor], Any]] = {
-    "the argument": lambda x: x,
-    "a copy of it": lambda x: x * 1.0,
-    "zeros": torch.zeros_like,
-    "one number": lambda x: torch.full((4, 5), -torch.inf),
-    "nothing": lambda x: x[:0],
-}
-
-
-@pytest.mark.parametrize("name", HANDED_BACK)
-def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
-    """The answer hands back what it was given, and claims that it refuses what it should."""
-
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each(
-                "when not training", lambda x: answer(x, False), (r.normal(4, 5),), (r.normal(6),)
-            )
-            r.call("in training", lambda x: answer(x, True), r.normal(3, 4))
-            r.refuses("raises ValueError for p = 2", answer, (r.normal(3), 2))
-
-    def give(x: Tensor, training: float) -> Any:
-        if training == 2:
-            raise ValueError
-        return HANDED_BACK[name](x)
-
-    def compute(x: Tensor, training: float) -> Any:
-        return give(x, training) if training != 1 else x.exp()
-
-    key = make_key(lines, compute)
-    assert judge(record(lines, give), key).points == 0
-    assert judge(record(lines, compute), key).passed
-    half = judge(record(lines, lambda x, p: give(x, p) if p == 2 else x.exp()), key)
-    assert [line.passed for line in half.lines] == [False, True, True]
-
-
-def test_one_number_that_has_to_be_computed_vouches() -> None:
-    """A loss is one number. An answer that is only cut off keeps the points of its other lines."""
-
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("the sum", answer, r.normal(3, 4))
-            r.gradient("lets gradients through", answer, r.normal(3, 4))
-            r.unchanged("leaves its arguments as they were")
-
-    key = make_key(lines, torch.sum)
-    verdict = judge(record(lines, lambda x: x.sum().detach()), key)
-    assert [line.passed for line in verdict.lines] == [True, False, True]
-
-
-def test_claims_count_only_beside_a_right_line_that_computes() -> None:
-    verdict = verdict_on(lambda x: torch.zeros(3))
-    assert verdict.points == 0
-    assert not verdict.lines[-1].passed
-    alone = judge(
-        record(softmax_rubric, lambda x: torch.zeros(3)),
-        make_key(softmax_rubric, right),
-        trusted=True,
-    )
-    assert alone.lines[-1].passed
 
 
 def mask_rubric(answer: Callable[..., Any]) -> None:

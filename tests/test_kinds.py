@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograde.rubric.checks import CHECKS, Reading, share_of, worst
-from autograde.rubric.kinds import KINDS
+from autograde.rubric.checks import CHECKS, Reading, Unreadable, share_of, worst
+from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.recording import Case, Outcome
 
 ODD: list[Any] = [
@@ -44,3 +44,24 @@ def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:
 
     assert alike("ZeroDivisionError", "division by zero", "float division by zero")
     assert not alike("KeyError", "'key'", "'query'")
+
+
+UNREAD = {
+    "nothing": None,
+    "text": "text",
+    "a long list": [0.5] * 3000,
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_result_that_a_check_cannot_read_is_wrong_and_said_short(name: str) -> None:
+    """A course's own check may fail in any way on what it did not expect."""
+
+    def is_small(result: Any, arguments: Any) -> list[Reading]:
+        if isinstance(result, list):
+            raise Unreadable(f"the result is {result}, expected an array")
+        return [Reading("the mean", result.mean(), 0.0, 6.0)]
+
+    read = Checked(is_small).read(Outcome(value=UNREAD[name]), Case("it(x)", [], Outcome()))
+    assert read.error == "ContractBroken"
+    assert len(read.message) < 200
