@@ -18,7 +18,7 @@ from nightly import few
 
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
-from autograde.authoring.build import UNSTEADY, Identify, RunReference, identify
+from autograde.authoring.build import UNSTEADY, Identify, RunReference, as_reference
 from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import read_tolerances
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
@@ -143,7 +143,9 @@ def test_what_is_committed_is_up_to_date(
         return compared(NotebookNode(cell, outputs=[], execution_count=None))
 
     monkeypatch.setattr(same, "_compared", as_text)
-    monkeypatch.setattr(RunReference, "preprocess", lambda self, nb, about: (identify(nb), about))
+    monkeypatch.setattr(
+        RunReference, "preprocess", lambda self, nb, about: (as_reference(nb), about)
+    )
     assert building.out_of_date(lessons(committed)[name]) == []
 
 
@@ -276,6 +278,15 @@ def test_output_that_differs_from_run_to_run_is_not_kept() -> None:
     ]
     assert unsteady
     assert all(cell.execution_count and not cell.outputs for cell in unsteady)
+
+
+def test_nbval_sees_a_reference_that_raises() -> None:
+    cells = [
+        cell
+        for lesson in lessons(HERE).values()
+        for cell in nbformat.read(lesson.solution_notebook, as_version=4).cells
+    ]
+    assert not [cell for cell in cells if lint.MAY_RAISE in cell.metadata.get("tags", [])]
 
 
 def test_what_may_differ_from_machine_to_machine_is_not_compared(tmp_path: Path) -> None:

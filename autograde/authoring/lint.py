@@ -32,6 +32,8 @@ from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
+MAY_RAISE = "raises-exception"
+"""The tag of a cell whose error does not end Run All."""
 TYPES = {
     (False, True): "Autograded answer",
     (True, False): "Autograded tests",
@@ -127,9 +129,9 @@ def _unnamed(nb: NotebookNode) -> Iterator[str]:
 def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     """Yield faults of a rubric that is more than a list of calls; students read it."""
     name = exercise.rubric_cell
-    if "raises-exception" not in cell.metadata.get("tags", []):
+    if MAY_RAISE not in cell.metadata.get("tags", []):
         yield (
-            f"{name} needs the tag raises-exception, so that Run All goes on: in JupyterLab's "
+            f"{name} needs the tag {MAY_RAISE}, so that Run All goes on: in JupyterLab's "
             "Property Inspector, under Common Tools"
         )
     try:

@@ -666,7 +666,7 @@ def training_picture(curves, levels, samples, done, total):
     axes.legend(loc="upper right")
     words.set_axis_off()
     told_so_far = [f"step {step}\n{fill(sample, 80)}" for step, sample in samples.items()]
-    words.text(0, 1, "\n\n".join(told_so_far[-4:]), va="top", fontsize=8.5, transform=words.transAxes)
+    words.text(0, 1, "\n\n".join(told_so_far[-4:]), va="top", fontsize=8.5, transform=words.transAxes, parse_math=False)
     bar.barh(0, done, color="#6a994e")
     bar.set(xlim=(0, total), yticks=[], xticks=[], xlabel=f"{list(curves)[-1]}: step {done:,} of {total:,}")
     return figure
