@@ -696,8 +696,8 @@ for name in ("bfloat16", "(n, d)"):
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither float32 nor
-# an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took 0.18 ms; cuDNN's tiles with a mask 0.25 ms, those of *efficient
-# attention* in float32 0.87 ms, the matrix about 3 ms.
+# an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms; cuDNN's tiles with a mask 0.2 ms, those of
+# *efficient attention* in float32 0.8 ms, the matrix almost 3 ms.
 #
 # **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.
 

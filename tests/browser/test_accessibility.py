@@ -164,9 +164,11 @@ def test_feedback(small_class: Lesson, browser: Browser, student: str, scheme: A
         assert faults(seen.page) == []
 
 
-def test_report(small_class: Lesson, browser: Browser) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_report(small_class: Lesson, browser: Browser, scheme: Any) -> None:
     page = write_report(small_class)
     with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
         seen.page.set_viewport_size({"width": 360, "height": 800})
         seen.page.goto(page.as_uri())
         assert faults(seen.page) == []
