@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from pages import Outline, outline_of
 
 from autograde.authoring.marks import kept_back
-from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
+from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, opening, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
@@ -131,6 +131,20 @@ def test_a_lesson_is_whole(outlines: dict[str, Outline], lesson: Lesson) -> None
     for exercise in lesson.exercises:
         assert f'@rubric("{exercise.name}"' in page.text
         assert f"{exercise.name}: {of_points(exercise.points, exercise.points)}" in page.text
+
+
+def test_the_first_page_opens_as_the_first_lesson_does(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    assert "another word of the sentence says which bat is meant" in one_space(page)
+    (picture,) = (site / "_images").glob("opening*")
+    assert re.search(rf'<img alt="The story [^>]* src="_images/{picture.name}"', page)
+
+
+def test_a_lesson_without_figures_opens_with_words(tmp_path: Path) -> None:
+    words = nbformat.v4.new_markdown_cell("# Title\n\nA note.\n\nWords.\n\nMore words.")
+    code = nbformat.v4.new_code_cell("1", outputs=[])
+    assert opening(nbformat.v4.new_notebook(cells=[words, code]), tmp_path) == "Words."
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_index_is_the_curriculum(site: Path) -> None:

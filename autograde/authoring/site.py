@@ -7,6 +7,7 @@ drew, except where that quotes an answer.
 """
 
 import shutil
+from base64 import b64decode
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,8 +35,21 @@ TO_READ = """\
 empty, and below each you can unfold its rubric and what the rubric says of a right answer. To fill
 them in, [set up JupyterLab](guide.md) and open `{notebook}.ipynb`.*
 """
+OPENING = """\
+{paragraph}
+
+````{{container}} cell_output
+```{{image}} opening.png
+:alt: {alt}
+```
+````
+"""
 INDEX = """\
 # {title}
+
+{opening}
+
+[Read on in lesson {first}]({name}.ipynb).
 
 These pages show what students read, with every figure. The exercises are empty here. Students solve
 them in JupyterLab, where an autograder answers line by line: [how to set it up and
@@ -69,9 +83,11 @@ def build_site(root: Path, target: Path) -> None:
     with TemporaryDirectory() as folder:
         pages, site = Path(folder, "pages"), Path(folder, "site")
         pages.mkdir()
-        (pages / "index.md").write_text(index_page(root), encoding="utf-8")
-        for lesson in lessons(root).values():
-            nbformat.write(lesson_page(lesson), pages / f"{lesson.name}.ipynb")
+        shown = {lesson.name: lesson_page(lesson) for lesson in lessons(root).values()}
+        for name, page in shown.items():
+            nbformat.write(page, pages / f"{name}.ipynb")
+        first = opening(next(iter(shown.values())), pages)
+        (pages / "index.md").write_text(index_page(root, first), encoding="utf-8")
         shutil.copy(root / GUIDE, pages / "guide.md")
         render(pages, site, read_course(root).title)
         shutil.rmtree(target, ignore_errors=True)
@@ -100,11 +116,26 @@ def render(pages: Path, site: Path, title: str) -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def index_page(root: Path) -> str:
+def opening(page: NotebookNode, pages: Path) -> str:
+    """Return the first paragraph of a lesson's page, and its first figure, put among the pages."""
+    paragraph: str = page.cells[0].source.split("\n\n")[2]  # after the title and TO_READ
+    outputs = [output for cell in page.cells for output in cell.get("outputs", [])]
+    figure = next((one for one in outputs if FIGURE in one.get("data", {})), None)
+    if figure is None:
+        return paragraph
+    (pages / "opening.png").write_bytes(b64decode(figure.data[FIGURE]))
+    alt = " ".join(figure.metadata[FIGURE]["alt"].split())
+    return OPENING.format(paragraph=paragraph, alt=alt)
+
+
+def index_page(root: Path, opening: str) -> str:
     """Return the page with the table of lessons."""
-    chosen = lessons(root).values()
+    chosen = [*lessons(root).values()]
     return INDEX.format(
         title=read_course(root).title,
+        opening=opening,
+        first=chosen[0].numbered_title,
+        name=chosen[0].name,
         rows="\n".join(
             f"| [{lesson.numbered_title}]({lesson.name}.ipynb) | {lesson.about} "
             f"| {lesson.minutes} | {number(lesson.points)} |"
