@@ -144,6 +144,15 @@ def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> 
     assert "came back" not in text
 
 
+def test_of_what_was_not_called_no_mistake_and_no_wrong_line_is_named(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(lambda x: it(x))  # type: ignore[name-defined]  # noqa: F821
+    why = "Not checked: it is not defined yet. Run the cell that defines it."
+    asking.why()
+    assert shown[-1] == f"it: why\n{why}"
+    assert f"was not judged. {why}" in repr(asking.case())
+
+
 def test_what_can_be_asked_is_folded_in_the_panel(
     shown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
