@@ -256,6 +256,13 @@ def test_a_forgotten_return_is_named(shown: list[str]) -> None:
     assert said.removeprefix("it") in shown[0]
 
 
+def test_an_exercise_is_known_by_its_function(shown: list[str]) -> None:
+    def it() -> None: ...
+
+    asking.hint(it)  # type: ignore[arg-type]
+    assert shown == ["it: hint 1 of 2\nlook"]
+
+
 def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:
     asking.hint("ti")
     assert shown == ["No exercise is called ti\nDid you mean it?"]

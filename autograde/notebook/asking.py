@@ -137,8 +137,12 @@ def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:
     return said + [f"{lesson.lesson}: {lesson.in_words()}" for lesson in others]
 
 
-def _exercise(name: str) -> str:
-    """Return an exercise's name; if no exercise has that name, say so and return ""."""
+def _exercise(asked: object) -> str:
+    """Return an exercise's name; if no exercise has that name, say so and return "".
+
+    Students also pass the function or class itself.
+    """
+    name = str(getattr(asked, "__name__", asked))
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
         if known := [*practice.unjudged] or wrong or list(practice.verdicts):
