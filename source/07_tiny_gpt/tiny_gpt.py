@@ -20,6 +20,7 @@
 # the set-up: imports, and what this lesson starts from
 import math
 import os
+import warnings
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -649,6 +650,9 @@ my_guess = None  # two numbers
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # watches a training, and draws it
+warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a text of your own may have them; they are printed as well
+
+
 def training_picture(curves, levels, samples, done, total):
     """Losses against steps, what the model writes, and a bar of how far it is."""
     figure = plt.figure(figsize=(11.5, 4.4), layout="constrained")
