@@ -600,8 +600,8 @@ print("context vectors, seed", seeds[0])
 table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# Each of these random layers has one opinion for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all weights
-# lie near 1/6, and all six context vectors are nearly the same.
+# The layers of seeds 789 and 123 have one opinion each for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all
+# weights lie near 1/6, and all six context vectors are nearly the same.
 #
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.

@@ -603,10 +603,7 @@ my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
 # demonstration: three heads, trained with your Dropout
-heads = {}
-for p in (0.0, 0.1, 0.5):
-    torch.manual_seed(123)
-    heads[p] = trained(Head(Dropout(p))).eval()
+heads = {p: trained(Head(Dropout(p))).eval() for p in (0.0, 0.1, 0.5)}
 beside(my_guess, round(heads[0.5].weights()[0].item(), 1))
 
 # %% tags=["raises-exception"]
