@@ -146,7 +146,7 @@ def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> 
 
 def test_of_what_was_not_called_no_mistake_and_no_wrong_line_is_named(shown: list[str]) -> None:
     with pytest.raises(practice.RubricFailed):
-        cell(lambda x: it(x))  # type: ignore[name-defined]  # noqa: F821
+        cell(lambda x: it(x))  # noqa: F821
     why = "Not checked: it is not defined yet. Run the cell that defines it."
     asking.why()
     assert shown[-1] == f"it: why\n{why}"
@@ -259,7 +259,7 @@ def test_a_forgotten_return_is_named(shown: list[str]) -> None:
 def test_an_exercise_is_known_by_its_function(shown: list[str]) -> None:
     def it() -> None: ...
 
-    asking.hint(it)  # type: ignore[arg-type]
+    asking.hint(it)
     assert shown == ["it: hint 1 of 2\nlook"]
 
 

@@ -50,12 +50,12 @@ def explore_story(
     display({**data, "text/plain": RUN}, metadata=about, raw=True)
 
 
-def _place(head: str, heads: list[int]) -> tuple[int, int]:
-    """Return the layer and the head that a name such as 1.2 stands for, counted from 0."""
+def _place(head: object, heads: list[int]) -> tuple[int, int]:
+    """Return the layer and the head that 1.2, a text or a number, stands for, counted from 0."""
     names = {f"{i + 1}.{j + 1}": (i, j) for i, count in enumerate(heads) for j in range(count)}
-    if head not in names:
+    if str(head) not in names:
         raise ValueError(f"the model has no head {head}; its heads are {', '.join(names)}")
-    return names[head]
+    return names[str(head)]
 
 
 def _last_place(words: list[str], word: str | None) -> int:
