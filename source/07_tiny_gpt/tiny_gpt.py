@@ -658,7 +658,7 @@ def training_picture(curves, levels, samples, done, total):
     figure = plt.figure(figsize=(11.5, 4.4), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=[16, 1], width_ratios=[1.05, 1])
     axes, words, bar = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, :])
-    for (name, curve), colour in zip(curves.items(), ("#b5541c", "#1f6f8b")):
+    for (name, curve), colour in zip(curves.items(), ("#b5541c", "#1f6f8b", "#6a4c93", "#6a994e", "#bc4b8b")):
         axes.plot(*zip(*curve), color=colour, marker="o", ms=2.5, label=name)
     for style, (name, level) in zip(("--", ":"), levels.items()):
         axes.axhline(level, color="0.35", ls=style, lw=1.2, label=name)
