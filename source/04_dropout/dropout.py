@@ -416,7 +416,7 @@ for _ in range(3):
 beside(my_guess, tuple(found.values())[1:])
 
 # %% [markdown]
-# At p = 0.5 **the coins do the damage**, not the weight that is missing. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
+# At p = 0.5 **the coins do the damage**, not the missing weight. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
 #
 # ## 5 How much noise
 #
