@@ -131,7 +131,14 @@ def floor() -> float:
 
 
 def encode(words: Iterable[str]) -> list[int]:
-    """Return the ids of words."""
+    """Return the ids of words.
+
+    Raises:
+        ValueError: a word is not in the vocabulary.
+    """
+    words = list(words)
+    if unknown := [word for word in words if word not in IDS]:
+        raise ValueError(f"the model does not know the word {unknown[0]!r}")
     return [IDS[word] for word in words]
 
 

@@ -303,6 +303,12 @@ def test_what_cannot_be_explored_is_refused(
 
 
 @pytest.mark.usefixtures("shell")
+def test_a_head_may_be_named_by_a_number() -> None:
+    (still_one, _), _ = shown(TOLD["gym"], head=2.4)
+    assert "In head 2.4" in still_one.metadata["image/png"]["alt"]
+
+
+@pytest.mark.usefixtures("shell")
 def test_in_grading_there_is_the_picture_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     data, _ = displayed(lambda: explore_story(course_model(), TOLD["gym"]))

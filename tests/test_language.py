@@ -45,6 +45,11 @@ def test_a_seed_gives_the_same_stories_on_every_machine() -> None:
     assert str(stories(1, seed=1)[0]) != str(book)
 
 
+def test_a_word_that_is_not_in_the_vocabulary_is_named() -> None:
+    with pytest.raises(ValueError, match="does not know the word 'moon'"):
+        encode(["the", "moon"])
+
+
 @pytest.mark.parametrize("text", [TWO, BAT])
 def test_a_story_is_read_with_what_is_known_about_it(text: str) -> None:
     story = read(text.split())

@@ -144,6 +144,15 @@ def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> 
     assert "came back" not in text
 
 
+def test_of_what_was_not_called_no_mistake_and_no_wrong_line_is_named(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(lambda x: it(x))  # noqa: F821
+    why = "Not checked: it is not defined yet. Run the cell that defines it."
+    asking.why()
+    assert shown[-1] == f"it: why\n{why}"
+    assert f"was not judged. {why}" in repr(asking.case())
+
+
 def test_what_can_be_asked_is_folded_in_the_panel(
     shown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +254,13 @@ def test_a_forgotten_return_is_named(shown: list[str]) -> None:
         cell(lambda x: None)
     said = "it(x) is None, expected a tensor of shape (5, 7). Does it return its result?"
     assert said.removeprefix("it") in shown[0]
+
+
+def test_an_exercise_is_known_by_its_function(shown: list[str]) -> None:
+    def it() -> None: ...
+
+    asking.hint(it)
+    assert shown == ["it: hint 1 of 2\nlook"]
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:

@@ -56,6 +56,18 @@ def test_a_cell_after_a_forgotten_return_waits_for_it(
     assert WAITS not in said(shell, "s.shape", capsys)
 
 
+def test_a_cell_waits_for_an_answer_that_a_function_of_another_cell_calls(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"def {UNSOLVED}(x):\n    raise NotImplementedError()", store_history=True)
+    shell.run_cell(f"def draw(x):\n    return {UNSOLVED}(x)", store_history=True)
+    assert f"{WAITS}, which is not written yet." in said(shell, "found = draw(1)", capsys)
+    assert WAITS in said(shell, "found + 1", capsys)
+    shell.run_cell(f"class {UNSOLVED}:\n    def f(self):\n        1 / 0", store_history=True)
+    shell.run_cell(f"def draw(x):\n    return {UNSOLVED}().f()", store_history=True)
+    assert "ZeroDivisionError" in said(shell, "draw(1)", capsys)
+
+
 def test_an_error_of_the_students_own_is_shown(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,6 @@ from torch import nn
 
 from attention_course.explorer.reading import read
 from attention_course.explorer.still import still_picture
-from attention_course.language import IDS
 from attention_course.trained import begin
 from autograde.notebook.figures.canvas import display_png, groundless_png_of
 
@@ -37,8 +36,6 @@ def explore_story(
     if not stories:
         raise ValueError("there is no story to explore")
     told = [begin(story) for story in stories]
-    if unknown := [word for words in told for word in words if word not in IDS]:
-        raise ValueError(f"the model does not know the word {unknown[0]!r}")
     kept = deepcopy(model).eval()
     readings = [read(kept, words) for words in told]
     place = _place(head, [len(layer) for layer in readings[0].weights])
@@ -53,12 +50,12 @@ def explore_story(
     display({**data, "text/plain": RUN}, metadata=about, raw=True)
 
 
-def _place(head: str, heads: list[int]) -> tuple[int, int]:
-    """Return the layer and the head that a name such as 1.2 stands for, counted from 0."""
+def _place(head: object, heads: list[int]) -> tuple[int, int]:
+    """Return the layer and the head that 1.2, a text or a number, stands for, counted from 0."""
     names = {f"{i + 1}.{j + 1}": (i, j) for i, count in enumerate(heads) for j in range(count)}
-    if head not in names:
+    if str(head) not in names:
         raise ValueError(f"the model has no head {head}; its heads are {', '.join(names)}")
-    return names[head]
+    return names[str(head)]
 
 
 def _last_place(words: list[str], word: str | None) -> int:

@@ -45,7 +45,7 @@ def why(exercise: str = "") -> None:
         said = [repair_first(earlier)]
     else:
         said = advice(verdict, named=True)
-        if not verdict.beliefs:
+        if verdict.leading and not verdict.beliefs:
             said.append(
                 "This is not one of the mistakes that the course knows. Look at the first wrong "
                 "line: `case()` gives its arguments, its result and what was expected."
@@ -108,8 +108,8 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
     judged = verdict.lines[place]
     unmarked = right_case(known) if judged.passed else unjudged_case(known, verdict.note)
-    failure = judged.failure or unmarked
-    return Example(f"{name}: {expected.name}", known.call, *values, failure)
+    shown = judged.failure if judged.failure and judged.failure.sentence else unmarked
+    return Example(f"{name}: {expected.name}", known.call, *values, shown)
 
 
 def progress() -> None:
@@ -137,8 +137,12 @@ def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:
     return said + [f"{lesson.lesson}: {lesson.in_words()}" for lesson in others]
 
 
-def _exercise(name: str) -> str:
-    """Return an exercise's name; if no exercise has that name, say so and return ""."""
+def _exercise(asked: object) -> str:
+    """Return an exercise's name; if no exercise has that name, say so and return "".
+
+    Students also pass the function or class itself.
+    """
+    name = str(getattr(asked, "__name__", asked))
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
         if known := [*practice.unjudged] or wrong or list(practice.verdicts):

@@ -12,6 +12,7 @@ import linecache
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ def _note(result: Any) -> None:
     values = _values()
     if error is None:
         keep(source, values, rubric)
-    exercise = _waits_for(source)
+    exercise = _waits_for(source) or _stub_in(error)
     for name in names_of(source).bound:
         if exercise and values.get(name) is None:
             _waiting[name] = exercise
@@ -175,7 +176,7 @@ def _explain(
     said, name = "", getattr(error, "name", None)
     if name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
-    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1]):
+    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1]) or _stub_in(error):
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written" if stub else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
@@ -186,6 +187,15 @@ def _explain(
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
+
+
+def _stub_in(error: BaseException | None) -> str:
+    """Return the unsolved exercise whose stub raised an error, whatever called it, or ""."""
+    if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
+        return ""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    name = frame.f_code.co_qualname.partition(".")[0]
+    return name if name in _unsolved() else ""
 
 
 def _waits_for(source: str) -> str:

@@ -343,7 +343,7 @@ scaled = [largest_weight(d_k, math.sqrt(d_k)) for d_k in sizes]
 show(
     chart(largest_weight_chart, sizes, unscaled, scaled),
     f"Mean largest weight against the key size. Without the scale it climbs from {unscaled[0]:.2f} to {unscaled[-1]:.2f} at a "
-    f"key size of 256; with the scale it stays between {min(scaled):.2f} and {max(scaled):.2f}.",
+    f"key size of {sizes[-1]}; with the scale it stays between {min(scaled):.2f} and {max(scaled):.2f}.",
 )
 
 # %% [markdown]
@@ -583,25 +583,25 @@ def _(r):
 my_guess = None  # "for every word", "for some" or "for none"
 
 # %% tags=["raises-exception"]
-random_layers = {}
-for seed in (789, 123):
+random_layers, seeds = {}, (789, 123)  # or two others
+for seed in seeds:
     torch.manual_seed(seed)
     random_layers[seed] = SelfAttention_v2(d_in=3, d_out=2).to(device)
-attention_v2 = random_layers[789]
+attention_v2 = random_layers[seeds[0]]
 scores_of = {seed: attention_scores(layer.W_query(inputs), layer.W_key(inputs)) for seed, layer in random_layers.items()}
 favourites = {seed: [tokens[j] for j in attention_weights(found, d_k=2).argmax(dim=-1)] for seed, found in scores_of.items()}
 same = sum(one == other for one, other in zip(*favourites.values()))
 beside(my_guess, {0: "for none", 6: "for every word"}.get(same, "for some"))
 for seed, words in favourites.items():
     print(f"seed {seed}:", ", ".join(words))
-print("weights, seed 789")
-table(attention_weights(scores_of[789], d_k=2), rows=tokens, columns=tokens)
-print("context vectors, seed 789")
+print("weights, seed", seeds[0])
+table(attention_weights(scores_of[seeds[0]], d_k=2), rows=tokens, columns=tokens)
+print("context vectors, seed", seeds[0])
 table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# Each of these random layers has one opinion for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all weights
-# lie near 1/6, and all six context vectors are nearly the same.
+# The layers of seeds 789 and 123 have one opinion each for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all
+# weights lie near 1/6, and all six context vectors are nearly the same.
 #
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.
@@ -647,8 +647,8 @@ show(
 )
 
 # %% [markdown]
-# *Step* was to find *journey*, and looks mostly at *starts*. *Journey* spreads its weight. These two have nearly the same vector: as keys they
-# can hardly be told apart, and as queries they ask for nearly the same. Is that the reason? Give *journey* a vector of its own, and train again.
+# With our partners *step* was to find *journey*, and looks mostly at *starts*. *Journey* spreads its weight. *Journey* and *starts* have nearly the same
+# vector: as keys they can hardly be told apart, and as queries they ask for nearly the same. Is that the reason? Give *journey* a vector of its own, and train again.
 
 # %% tags=["raises-exception"]
 # demonstration: the same training with another vector for journey
@@ -659,7 +659,7 @@ print("words that do not find their partner:", not_found(again) or "none")
 print(f"the smallest weight on a partner: {min(again[i, tokens.index(partner[token])].item() for i, token in enumerate(tokens)):.1f}")
 
 # %% [markdown]
-# Now all six find theirs. (From 9 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees vectors,
+# Now all six of ours find theirs. (From 9 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees vectors,
 # not words.** This layer has memorised six of them.
 #
 # ## 6 Twelve numbers
@@ -760,7 +760,7 @@ explore_story(model, *sentences)
 # **The softmax runs over the wrong dimension.** Then the columns add up to 1 instead of the rows.
 
 # %% tags=["raises-exception"]
-wrong = torch.softmax(scores_of[789] / 2**0.5, dim=0)
+wrong = torch.softmax(scores_of[seeds[0]] / 2**0.5, dim=0)
 print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 

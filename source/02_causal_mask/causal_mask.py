@@ -146,14 +146,14 @@ def _(r):
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
 def staircase(words, found):
-    n = len(found)
+    n, unit = len(found), 4.4 / max([2.75, *found])  # a bar's length for a loss of 1
     figure, axes = plt.subplots(figsize=(11, 5.2), layout="constrained")
     for t, loss in enumerate(found):
         for at, word in enumerate(words[: t + 1]):
             axes.text(at, t, word, ha="center", va="center", fontsize=7.5, color="#444444", bbox={"facecolor": "#eeeeee", "edgecolor": "none", "pad": 2})
         axes.text(t + 1, t, words[t + 1], ha="center", va="center", fontsize=8.5, weight="bold", color="#b5541c")
-        axes.barh(t, 1.6 * loss, left=n + 1.2, color="#b5541c", height=0.6)
-        axes.text(n + 1.3 + 1.6 * loss, t, f"{loss:.2f}", va="center", fontsize=8)
+        axes.barh(t, unit * loss, left=n + 1.2, color="#b5541c", height=0.6)
+        axes.text(n + 1.3 + unit * loss, t, f"{loss:.2f}", va="center", fontsize=8)
     axes.text(n + 1.2, -0.9, "loss", va="bottom", weight="bold", color="#b5541c")
     axes.set(xlim=(-0.7, n + 6.5), ylim=(n - 0.4, -1.6))
     axes.set_axis_off()
@@ -560,6 +560,7 @@ def not_masked(scores, d_k):
     return torch.softmax(scores / math.sqrt(d_k), dim=-1)
 
 
+gym = "Tom is in the gym . he sees a bat"
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
@@ -569,7 +570,7 @@ with torch.no_grad():
     }.items():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
         print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}; "
-              f"in head 2.2 “the” gives “gym” {attention_of(changed, words)[1, 1, 4, 5]:.2f}")
+              f"in head 2.2 “the” gives “gym” {attention_of(changed, begin(gym))[1, 1, 4, 5]:.2f}")
 
 # %% [markdown]
 # Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
@@ -580,7 +581,7 @@ with torch.no_grad():
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask
-explore_story(with_attention(course_model(), Masked, make_weights=tril_causal_weights), "Tom is in the gym . he sees a bat", head="2.2", word="the")
+explore_story(with_attention(course_model(), Masked, make_weights=tril_causal_weights), gym, head="2.2", word="the")
 
 # %% [markdown]
 # ## 6 What goes wrong in practice

@@ -153,7 +153,7 @@ texts = [
 words = [begin(text) for text in texts]  # the model reads <end> before the first word
 ids, pad, positions = in_a_batch(words)
 n = ids.shape[1]
-seeing_pads = think(ids, positions, the_future(n).expand(3, n, n))  # (3, n, v)
+seeing_pads = think(ids, positions, the_future(n)[None])  # (3, n, v)
 beside(my_guess, round(seeing_pads[0, -1, encode(["yes"])[0]].item(), 2))
 
 # %%
@@ -174,7 +174,7 @@ say(seeing_pads)
 # %%
 times = pad.sum(dim=-1, keepdim=True) + 1  # (3, 1): so often <end> counts: 9, 5, 1
 too_much = (positions == 0) * times.log()  # (3, n): at <end> and at its copies
-say(think(ids, positions, the_future(n).expand(3, n, n), lambda scores, hidden: minus_infinity(scores - too_much[:, None, None], hidden)))
+say(think(ids, positions, the_future(n)[None], lambda scores, hidden: minus_infinity(scores - too_much[:, None, None], hidden)))
 
 # %% [markdown]
 # All three are as sure as when each story is read alone. **Nothing was wrong but a word that counted too often.** Where a head gives it little, nine
@@ -312,8 +312,9 @@ def and_one_more(row, column):
 
 shares = {(gym[row], gym[column]): animal(and_one_more(row, column)) for row in range(1, 11) for column in range(row + 1)}  # row 0 would be empty
 ranked = sorted(shares, key=shares.get, reverse=True)
-if my_guess and tuple(my_guess) in shares:
-    print(f"your entry hidden: animal {shares[tuple(my_guess)]:.3f}")
+for pair, share in shares.items():
+    if my_guess in (pair, [*pair]):
+        print(f"your entry hidden: animal {share:.3f}")
 print(f"the future alone hidden: animal {animal(the_future(11)):.3f}")
 for looks, seen in ranked[:3]:
     print(f"and {looks} → {seen}: {shares[looks, seen]:.3f}")

@@ -147,7 +147,7 @@ def curves(runs, lowest_loss, guessing):
         right.plot(steps, [100 * at["right"] for at in seen], color=colour, label=name, marker="o", ms=3)
     left.axhline(lowest_loss, color="0.4", ls=":", label="lowest possible on new stories")
     right.axhline(100 * guessing, color="0.4", ls=":", label="guessing, on new stories")
-    left.set(title="Loss", xlabel="step", ylim=(0, 2.2))
+    left.set(title="Loss", xlabel="step", ylim=(0, None))
     right.set(title="Right answers, in percent", xlabel="step", ylim=(0, None))
     left.legend()
     right.legend()
@@ -155,7 +155,7 @@ def curves(runs, lowest_loss, guessing):
 
 
 show(
-    chart(curves, {"its own 50": [own for own, _ in plain], "new stories": [other for _, other in plain]}, floor(), guessing),
+    chart(curves, {f"its own {len(few)}": [own for own, _ in plain], "new stories": [other for _, other in plain]}, floor(), guessing),
     "Left, loss against training steps: on its own fifty stories it falls to about 0.2, on new stories to about 1.1 at step 100, then it rises to about "
     "1.6. Right, right answers: in its own stories they rise to 100 percent, in new ones to about 14 percent, below the dotted line of guessing.",
 )
@@ -416,7 +416,7 @@ for _ in range(3):
 beside(my_guess, tuple(found.values())[1:])
 
 # %% [markdown]
-# **The coins do the damage**, not the weight that is missing. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
+# At p = 0.5 **the coins do the damage**, not the missing weight. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
 #
 # ## 5 How much noise
 #
@@ -603,10 +603,7 @@ my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
 # demonstration: three heads, trained with your Dropout
-heads = {}
-for p in (0.0, 0.1, 0.5):
-    torch.manual_seed(123)
-    heads[p] = trained(Head(Dropout(p))).eval()
+heads = {p: trained(Head(Dropout(p))).eval() for p in (0.0, 0.1, 0.5)}
 beside(my_guess, round(heads[0.5].weights()[0].item(), 1))
 
 # %% tags=["raises-exception"]

@@ -90,7 +90,7 @@ beginning, told = begin("Anna has a ball . Tom has two books . she"), stories(10
 for name, one in {"with the mask": model, "without it": unmasked}.items():
     best = list(next_words(one, beginning).items())[:3]
     shares = answers(word_by_word(one), told)
-    print(f"{name:>13}: she " + ", ".join(f"{word} {chance:.2f}" for word, chance in best)
+    print(f"{name:>13}: {beginning[-1]} " + ", ".join(f"{word} {chance:.2f}" for word, chance in best)
           + f"; right answers to “what” {shares['what']:.0%}, to “who” {shares['who']:.0%}")
 
 # %% [markdown]
@@ -473,6 +473,7 @@ verbs = (targets == kicks) | (targets == reads)
 learned = []
 for name, part in learns.items():
     learner = course_model(1)
+    assert any(part in full_name for full_name, _ in learner.named_parameters()), f"no parameter has {part!r} in its name"
     for full_name, parameter in learner.named_parameters():
         parameter.requires_grad = part in full_name
     list(train(learner, *practice, steps=60, lr=1e-2))
@@ -691,7 +692,7 @@ torch.manual_seed(123)
 yours, untrained = with_your_layers(True), with_your_layers(False)
 for name, one in {"the model as it came": model, "your layers": yours, "your layers, untrained": untrained}.items():
     shares = answers(one, told)
-    print(f"{name:>22}: she kicks {next_words(one, beginning)['kicks']:.2f}; right answers: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in ("who", "what", "where")))
+    print(f"{name:>22}: {beginning[-1]} kicks {next_words(one, beginning)['kicks']:.2f}; right answers: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in ("who", "what", "where")))
 
 # %% [markdown]
 # With your code the model answers as with its own. What does your second layer look at? The last word sees every word, so its row of weights is a plain

@@ -998,7 +998,7 @@ moments = {
     "one of the story's two places": [step for step, (right, others) in zip(steps, named) if right + others > 75],
     "the right one": [step for step, (right, _) in zip(steps, named) if right > 75],
 }
-beside(my_guess, "; ".join(f"{what}: " + (f"after {reached[0]:,} steps" if reached else "never") for what, reached in moments.items()))
+beside(my_guess, "; ".join(f"{what}: " + (f"after {reached[0]:,} steps" if reached else f"not in {steps[-1]:,} steps") for what, reached in moments.items()))
 for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": exchanged(*range(my_heads))}.items():
     print(f"{name:>20}: right {{:4}}%, the other person's place {{:4}}%".format(*places_named(0, change, mine)))
 

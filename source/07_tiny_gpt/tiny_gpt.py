@@ -20,6 +20,7 @@
 # the set-up: imports, and what this lesson starts from
 import math
 import os
+import warnings
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -649,12 +650,15 @@ my_guess = None  # two numbers
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # watches a training, and draws it
+warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a text of your own may have them; they are printed as well
+
+
 def training_picture(curves, levels, samples, done, total):
     """Losses against steps, what the model writes, and a bar of how far it is."""
     figure = plt.figure(figsize=(11.5, 4.4), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=[16, 1], width_ratios=[1.05, 1])
     axes, words, bar = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, :])
-    for (name, curve), colour in zip(curves.items(), ("#b5541c", "#1f6f8b")):
+    for (name, curve), colour in zip(curves.items(), ("#b5541c", "#1f6f8b", "#6a4c93", "#6a994e", "#bc4b8b")):
         axes.plot(*zip(*curve), color=colour, marker="o", ms=2.5, label=name)
     for style, (name, level) in zip(("--", ":"), levels.items()):
         axes.axhline(level, color="0.35", ls=style, lw=1.2, label=name)

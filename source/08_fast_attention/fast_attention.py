@@ -848,20 +848,20 @@ show(
 inputs_told, targets = pairs(told)  # (b, n)
 
 
-def by_distance(changed):
+def by_distance(window, changed=None):
     """For each distance of the furthest word that an answer depends on: right or wrong, answer by answer."""
     with torch.no_grad():
-        good = changed(inputs_told).argmax(dim=-1) == targets  # (b, n)
+        good = (changed or in_window(window))(inputs_told).argmax(dim=-1) == targets  # (b, n)
     found = {"inside the window": [], "within two layers' reach": [], "further back": []}
     for number, story_told in enumerate(told):
         for asked in story_told.notes.answers:
             back = max(link.at - link.own for link in story_told.notes.links if asked.start - 1 <= link.at < asked.stop)
-            place = "inside the window" if back < 16 else "within two layers' reach" if back <= 2 * 15 else "further back"
+            place = "inside the window" if back < window else "within two layers' reach" if back <= 2 * (window - 1) else "further back"
             found[place].append(bool(good[number, asked.start : asked.stop].all()))
     return found
 
 
-for place, ones in by_distance(in_window(16)).items():
+for place, ones in by_distance(16).items():
     print(f"{place:>24}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
@@ -880,7 +880,7 @@ for name, window in {"with the window": 16, "without it": 48}.items():
     learner, asked_in_window = in_window(window), in_window(16)
     list(train(learner, *pairs(stories(4000, seed=1)), steps=250, lr=1e-3))
     asked_in_window.load_state_dict(learner.state_dict())
-    after[name] = by_distance(asked_in_window)
+    after[name] = by_distance(16, asked_in_window)
 beside(my_guess, tuple(sum(found["within two layers' reach"]) for found in after.values()))
 for name, found in after.items():
     print(f"trained {name}: " + ", ".join(f"{place} {sum(ones)} of {len(ones)}" for place, ones in found.items()))

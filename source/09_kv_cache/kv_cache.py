@@ -184,7 +184,7 @@ def cache_chart(words, count):
 
 
 def one_step(step):
-    said = f"“{story[step - 1]}” comes in alone, with a query, a key and a value. Its query meets {step} keys, {step - 1} of them from the cache."
+    said = f"“{story[step - 1]}” comes in alone, with a query, a key and a value. Its query meets {step - 1} keys from the cache and its own."
     return chart(cache_chart, story[:8], step), said
 
 
@@ -432,7 +432,10 @@ for block in yours.blocks:
 
 def scores_of(model, new, caches, start):
     """Scores (b, n, v) of new tokens (b, n), the first of which is at position `start`."""
-    places = model.position_embedding.weight[start : start + new.shape[1]]
+    end = start + new.shape[1]
+    if end > model.context_length:
+        raise ValueError(f"at most {model.context_length} tokens fit, got {end}")
+    places = model.position_embedding.weight[start:end]
     x = model.token_embedding(new) + places  # (b, n, d)
     for block, cache in zip(model.blocks, caches):
         x = x + block.attention(block.norm1(x), cache)
@@ -597,6 +600,8 @@ def go_on(words, gone=(), most=6):
 
 told_all = begin(asked)
 places = [place for place, word in enumerate(told_all[:-1]) if word == forgotten]
+if not places:
+    print(f"nothing is forgotten: {forgotten} is not among the words before the last")
 beside(my_guess, go_on(told_all, places))
 print("with all words:", go_on(told_all))
 for place, word in enumerate(told_all[:-1]):
