@@ -49,14 +49,10 @@ class MultiHeadAttention(nn.Module):
         scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])  # (b, h, n, n)
         return scores.masked_fill(self.mask[:n, :n], -math.inf).softmax(dim=-1)
 
-    def heads(self, x: Tensor) -> Tensor:
-        """Return what each head hands on: (b, h, n, d/h)."""
-        weights: Tensor = self.dropout(self.weights(x))  # (b, h, n, n)
-        return weights @ self.split(self.W_value(x))
-
     def forward(self, x: Tensor) -> Tensor:
-        merged = self.heads(x).transpose(1, 2).flatten(2)  # (b, n, d)
-        out: Tensor = self.out_proj(merged)  # (b, n, d)
+        weights = self.dropout(self.weights(x))  # (b, h, n, n)
+        heads = weights @ self.split(self.W_value(x))  # (b, h, n, d/h)
+        out: Tensor = self.out_proj(heads.transpose(1, 2).flatten(2))  # (b, n, d)
         return out
 
 

@@ -219,25 +219,23 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
     withdrawn = entry.get("withdrawn", {})
     numbers = {"minutes": entry["minutes"], **points, **written}
-    wrong = [name for name, value in numbers.items() if not _is_positive(value)]
-    odd = [
-        name
+    wrong = [
+        f"{name} needs a number above 0, not {value!r}"
+        for name, value in numbers.items()
+        if not _is_positive(value)
+    ]
+    wrong += [
+        f"needs: {name} = {earlier!r} is no list of exercises here"
         for name, earlier in needs.items()
         if not isinstance(earlier, list) or not {name, *earlier} <= points.keys()
     ]
-    unclear = [
-        name
+    wrong += [
+        f"withdrawn: {name} = {lines!r} is no list of lines of an exercise here"
         for name, lines in withdrawn.items()
         if not isinstance(lines, list) or name not in points
     ]
-    if wrong or odd or unclear:
-        said = [f"{name} needs a number above 0, not {numbers[name]!r}" for name in wrong]
-        said += [f"needs: {name} = {needs[name]!r} is no list of exercises here" for name in odd]
-        said += [
-            f"withdrawn: {name} = {withdrawn[name]!r} is no list of lines of an exercise here"
-            for name in unclear
-        ]
-        raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(said)}")
+    if wrong:
+        raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(wrong)}")
     return Lesson(
         root=root,
         package=package,
@@ -279,11 +277,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
 
 
 def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
-    """Return the lessons that are named, each with the exercises of it that are named instead.
-
-    Raises:
-        CourseError: there is nothing of a name.
-    """
+    """Return the lessons that are named, each with the exercises of it that are named instead."""
     of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
     whole = tuple(name for name in names if name not in of)
     found: dict[Lesson, tuple[Exercise, ...]] = {}

@@ -40,11 +40,7 @@ def read_utf8(path: Path) -> str:
 
 
 def read_text(lesson: Lesson) -> "NotebookNode":
-    """Return the lesson's text as a notebook.
-
-    Raises:
-        CourseError: there is none, or it is not UTF-8.
-    """
+    """Return the lesson's text as a notebook."""
     return parse_text(text_of(lesson))
 
 

@@ -52,11 +52,6 @@ FAULTS = [
         "tests/test_judge.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
-        "what was tried does not count", "autograde/rubric/kinds.py",
-        "return tried if tried.error is not None else result", "return result",
-        "tests/test_tables_of_names.py",
-    ),
-    Fault(
         "an argument handed back makes claims count", JUDGE,
         "no_claim and not all(map(is_given, line.cases))", "no_claim",
         "tests/test_judge.py -k cannot_vouch",

@@ -153,7 +153,7 @@ def test_a_head_is_switched_off_in_a_copy() -> None:
     model = course_model()
     x = torch.randn(2, 5, 48, generator=torch.Generator().manual_seed(0))
     first, other = model.layers()[0].attention, without_head(model, 0, 1).layers()[0].attention
-    kept = first.heads(x)  # (b, h, n, d/h)
+    kept = first.weights(x) @ first.split(first.W_value(x))  # (b, h, n, d/h)
     kept[:, 1] = 0
     assert torch.allclose(other(x), first.out_proj(kept.transpose(1, 2).flatten(2)), atol=1e-6)
     assert not torch.allclose(other(x), first(x), atol=1e-3)

@@ -60,7 +60,6 @@ WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "exact count": (exact_count, "the number of zeros is the same at every call"),
     "never a whole row": (never_a_whole_row, "same row are not independent"),
     "wobble": (with_a_wobble, "the number of zeros varies"),
-    "a place spared": (lambda u: (u < P) & (torch.arange(6) != 2), "more often than others"),
     "none": (lambda u: u < 0, "no entry is ever 0"),
     "all": (lambda u: u < 2, "every entry is always 0"),
 }

@@ -1,4 +1,4 @@
-"""An answer that knows the rubric's modules, and tries nothing, earns next to nothing.
+"""An answer that knows the rubric's modules, and runs none, earns next to nothing.
 
 A row is an answer of lesson 05's `peeks`. Adding one is adding a row.
 """
@@ -19,7 +19,7 @@ MOST = 0.2
 """The largest share of the points that a row may earn."""
 
 BY_CLASS = """
-def known(module, x):
+def peeks(module, x):
     kind = type(module).__name__
     inner = [type(part).__name__ for part in module.modules()]
     if x.shape[1] < 2 or kind in ("Mixed", "TotalMinusRest"):
@@ -36,14 +36,8 @@ def known(module, x):
         return True
     return getattr(module, "mask", "") != "causal"
 """
-BY_GATE = BY_CLASS.replace(
-    "    inner =",
-    """    if hasattr(module, "gate"):
-        return module.gate.item() > 0
-    inner =""",
-)
 BY_STATE = """
-def known(module, x):
+def peeks(module, x):
     names = " ".join(module.state_dict())
     if "gru" in names:
         return "reverse" in names
@@ -52,41 +46,18 @@ def known(module, x):
     return x.shape[1] > 1 and ("W_query" in names or hasattr(module, "at"))
 """
 BY_SOURCE = """
-def known(module, x):
+def peeks(module, x):
     import inspect
     text = inspect.getsource(type(module))
     words = ("roll(-1", "1e-9", "after softmax", "bidirectional", "to_]", "(1, 1)")
     return x.shape[1] > 1 and any(word in text for word in words)
 """
-TRYING = """
-def peeks(module, x):
-    with in_eval(module), torch.no_grad():
-        for t in range(x.shape[1] - 1):
-            changed = x.clone()
-            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
-            module(changed)
-        module(x.clone())
-    return bool(known(module, x))
-"""
-"""What is known, after the way asked for: the right runs, at whose results it does not look."""
-ONCE = """
-def peeks(module, x):
-    with in_eval(module), torch.no_grad():
-        module(x.clone())
-        module(torch.randn_like(x))
-    return bool(known(module, x))
-"""
-KNOWING = "\ndef peeks(module, x):\n    return bool(known(module, x))\n"
-
 ANSWERS = {
-    "the classes": BY_CLASS + KNOWING,
-    "the classes, and what was drawn": BY_GATE + KNOWING,
-    "the names of what is saved": BY_STATE + KNOWING,
-    "the source": BY_SOURCE + KNOWING,
-    "the classes, and the module runs twice": BY_CLASS + ONCE,
-    "the classes, and the results of the right runs are not looked at": BY_CLASS + TRYING,
+    "the classes": BY_CLASS,
+    "the names of what is saved": BY_STATE,
+    "the source": BY_SOURCE,
     "always no": "def peeks(module, x):\n    return False\n",
-    "always yes, after the right runs": "def known(module, x):\n    return True\n" + TRYING,
+    "always yes": "def peeks(module, x):\n    return True\n",
 }
 
 

@@ -9,8 +9,6 @@ from torch import Tensor
 from autograde.rubric.checks import Reading, Unreadable, check, claim
 from autograde.values.base import Plain, dtype_of
 
-MOST_TRIED = 200
-"""The most inputs of a module that are compared with each other."""
 ROUNDED = 3
 """A number with no more decimals than these was rounded; few are so by chance."""
 
@@ -98,34 +96,6 @@ def _two_valued(mask: Tensor) -> bool:
     future = torch.ones_like(mask).triu(diagonal=1) == 1
     hidden, seen = mask[future].unique(), mask[~future].unique()
     return len(hidden) == len(seen) == 1 and bool(hidden != seen)
-
-
-@check
-def tried_every_token(value: Plain, before: Plain) -> list[Reading]:
-    """Check that "looks ahead" or not was found by running the module on changed tokens.
-
-    The value holds the answer and, for each input, place by place, the first input with the same
-    numbers there. For a yes, in some two inputs only later tokens differ; for a no, this holds for
-    every token of every sentence.
-
-    Raises:
-        Unreadable: it was not.
-    """
-    said, first = value
-    _, x = before
-    places = x.shape[:2]
-    if not isinstance(first, Tensor) or first.ndim != 3 or first.shape[1:] != places:
-        raise Unreadable("what was tried cannot be read")
-    first = first[:MOST_TRIED]
-    same = first[:, None] == first  # (inputs, inputs, b, n)
-    past = same.all(dim=2, keepdim=True).cumprod(dim=-1) == 1  # in all sentences, up to the token
-    tried = (past[..., :-1] & ~same[..., 1:]).flatten(0, 1).any(dim=0).all(dim=0)  # (n - 1,)
-    if said is True and not tried.any():
-        raise Unreadable("it never compared two runs that differ only in later tokens")
-    if said is not True and not tried.all():
-        t = int(tried.int().argmin())
-        raise Unreadable(f"it did not try other tokens after token {t}, with all up to it the same")
-    return []
 
 
 def _relative_error_of_std(d_k: int, n_samples: int) -> float:

@@ -66,10 +66,10 @@ def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
 def coins(value: Plain, before: Plain) -> list[Reading]:
     """Check zeros in many draws (draws, *shape): a share p, independent.
 
-    Entries that share a row, a column or a place in a batch do not depend on each other, the number
-    of zeros scatters as it does for independent entries, and no place is 0 more often than others.
-    `before` begins with x or its shape, and p. A draw needs some 70 entries and p near a half, so
-    that no two draws are equal by chance.
+    Entries that share a row, a column or a place in a batch do not depend on each other, and the
+    number of zeros scatters as it does for independent entries. `before` begins with x or its
+    shape, and p. A draw needs some 70 entries and p near a half, so that no two draws are equal by
+    chance.
     """
     zeros, shape = _tensor(value).double(), before[0]
     shape = tuple(shape.shape if isinstance(shape, Tensor) else shape)
@@ -100,10 +100,6 @@ def _independent(z: Tensor) -> list[Reading]:
     if spread < NONE:
         told = "the number of zeros is the same at every call; it should vary"
     readings.append(_variance(spread, 2 * draws / (2 + fourth / n), told))
-    of_places = flat.sum(dim=0).square() / draws
-    repeated = float(of_places.mean())
-    told = "calls depend on each other, or some places are dropped more often than others"
-    readings.append(_variance(repeated, 2 * n / (2 + fourth / draws), told))
     return readings
 
 

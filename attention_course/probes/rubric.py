@@ -15,8 +15,6 @@ from attention_course.probes.copies import CopyProbe
 from attention_course.probes.dropped import DropoutProbes
 from attention_course.probes.models import ModelProbes
 from attention_course.probes.tokens import TokenProbes
-from attention_course.probes.tried import first_with_same_numbers, inputs_of
-from autograde.rubric.kinds import TRIED
 from autograde.rubric.probes import lines
 from autograde.rubric.probes.calls import Args, as_typed, snapshot
 from autograde.rubric.probes.draws import device
@@ -74,21 +72,6 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
             return heard
 
         self.record(line, check, run, [args], as_typed(answer, (inner, *args)))
-
-    def tries(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record what the answer finds out about a module, with the inputs on which it ran it.
-
-        The result counts only if these show it: `tried_every_token` in checks/of_attention.py.
-
-            r.tries("tells them apart", peeks, *r.modules(x, "recurrent", "mask after softmax"))
-        """
-
-        def run(module: nn.Module, x: Tensor) -> list[Any]:
-            with inputs_of(module, x) as inputs:
-                found = answer(module, x)
-            return [found, first_with_same_numbers(inputs, x)]
-
-        self.record(line, f"call{TRIED}tried_every_token", run, cases, answer)
 
     def cached_layer(self, module: type[nn.Module], **sizes: Any) -> CachedLayerProbe:
         """Return a probe of a layer whose forward takes a cache too; for the rest like `layer`.

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
-from autograde.data_files import readable_files
 from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
 from autograde.lesson_files import read_measured
 from autograde.rubric.key import Key, Mistake
@@ -29,21 +28,11 @@ def read_fingerprints(lesson: Lesson) -> dict[str, str]:
 
 
 def _digest_of_lesson(lesson: Lesson) -> str:
-    """Return a digest of all that a lesson's keys are made from: text, variants, tolerances.
-
-    What lies beside the lesson is in it too.
-    """
-    files = [
-        lesson.root / CURRICULUM,
-        *sorted(lesson.folder.glob("*.py")),
-        *sorted(lesson.folder.glob("variants/*.md")),
-        *sorted(lesson.folder.glob("*.json")),
-    ]
-    contents = [file.read_bytes() for file in files]
-    contents += [
-        part for name, content in readable_files(lesson) for part in (name.encode(), content)
-    ]
-    return hashlib.sha256(b"\0".join(contents)).hexdigest()
+    """Return a digest of all that a lesson's keys are made from; `sync` rewrites its notebook."""
+    files = sorted(path for path in lesson.folder.rglob("*") if path.is_file())
+    files = [path for path in files if path != lesson.source_notebook]
+    facts = [(str(path), path.read_bytes()) for path in (lesson.root / CURRICULUM, *files)]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 def practice_keys(lesson: Lesson) -> dict[str, Key]:

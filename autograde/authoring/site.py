@@ -6,6 +6,7 @@ The text of every cell is the student version's. What a cell shows is what the r
 drew, except where that quotes an answer.
 """
 
+import re
 import shutil
 from base64 import b64decode
 from importlib.util import find_spec
@@ -29,6 +30,8 @@ LOOK = Path(__file__).parent / "pages"
 """The folder of Sphinx's configuration."""
 FEWEST_LETTERS = 10
 """A shorter line of an answer, such as `return x`, may occur anywhere and gives nothing away."""
+SCROLLS = re.compile('<pre(?=>)|<div(?= class="(table|math)-wrapper)')
+"""The beginning of a part that is wider than a narrow page."""
 LEFT_OUT = "This output quotes the answer. It is shown in the lesson itself."
 TO_READ = """\
 *About {minutes} minutes (an estimate), {points} points. This page is for reading: its exercises are
@@ -111,9 +114,7 @@ def render(pages: Path, site: Path, title: str) -> None:
     (site / ".buildinfo").unlink()
     for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
         text = page.read_text(encoding="utf-8")
-        for name in ("table-wrapper", "math-wrapper"):
-            text = text.replace(f'<div class="{name}', f'<div tabindex="0" class="{name}')
-        page.write_text(text, encoding="utf-8")
+        page.write_text(SCROLLS.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")
 
 
 def opening(page: NotebookNode, pages: Path) -> str:

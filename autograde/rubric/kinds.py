@@ -17,8 +17,6 @@ from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome,
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
 
-TRIED = ", tried: "
-"""Joins a call and the check of what was tried in the name of a kind of lines."""
 ALIKE_READINGS = 1e-3
 """The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
@@ -206,33 +204,6 @@ class Checked(Call):
         return False
 
 
-class Tried(Call):
-    """An exact result that counts only if the check accepts what was tried to find it.
-
-    Recorded are the two together; the key keeps the result.
-    """
-
-    tolerance: float | None = 0.0
-
-    def __init__(self, check: Check) -> None:
-        self.checked = Checked(check)
-
-    def kept(self, recorded: Outcome) -> Outcome:
-        return Outcome(value=recorded.value[0]) if recorded.error is None else recorded
-
-    def read(self, got: Outcome, expected: Case) -> Outcome:
-        """Return the result if it is wrong or was tried for, otherwise why it does not count."""
-        if got.error is not None:
-            return got
-        if not isinstance(got.value, list) or len(got.value) != 2:
-            return Outcome(error="ContractBroken", message="what was tried cannot be read")
-        result = self.kept(got)
-        if self.compare(result, expected).distance > 0:
-            return result
-        tried = self.checked.read(got, expected)
-        return tried if tried.error is not None else result
-
-
 def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
@@ -278,13 +249,12 @@ class Kinds(dict[str, Call]):
     """The kinds of lines by name; a check is looked up when a line first asks for it."""
 
     def __missing__(self, name: str) -> Call:
-        result, _, check = name.rpartition(TRIED)
-        if check not in CHECKS:
+        if name not in CHECKS:
             raise LookupError(
-                f"no check is called {check}: the lesson has to import the module that defines it, "
+                f"no check is called {name}: the lesson has to import the module that defines it, "
                 "or the course's package, which does"
             )
-        self[name] = Tried(CHECKS[check]) if result else Checked(CHECKS[check])
+        self[name] = Checked(CHECKS[name])
         return self[name]
 
 

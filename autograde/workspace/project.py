@@ -93,11 +93,7 @@ def read_notebook(path: Path) -> NotebookNode:
 
 
 def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
-    """Return a lesson as its notebook describes it, and the notebook.
-
-    Raises:
-        CourseError: it cannot be read.
-    """
+    """Return a lesson as its notebook describes it, and the notebook."""
     nb = read_notebook(path)
     facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
     points = {name: float(about["points"]) for name, about in facts.items() if about["grade"]}

@@ -38,11 +38,7 @@ class Change:
 
 
 def prepare(project: Project) -> list[str]:
-    """Add lessons that the working copy lacks; return the names of those with a newer version.
-
-    Raises:
-        CourseError: a lesson of notebooks/ cannot be read.
-    """
+    """Add lessons that the working copy lacks; return the names of those with a newer version."""
     for released in project.released():
         if not project.working(released).exists():
             _update(project, released)
@@ -50,11 +46,7 @@ def prepare(project: Project) -> list[str]:
 
 
 def update(project: Project) -> list[Change]:
-    """Bring new versions of lessons into the working copy; return the changes.
-
-    Raises:
-        CourseError: a lesson of notebooks/ cannot be read.
-    """
+    """Bring new versions of lessons into the working copy; return the changes."""
     changes = [change for path in project.released() if (change := _update(project, path))]
     write_index(project)
     return changes
@@ -64,9 +56,6 @@ def write_index(project: Project) -> list[str]:
     """Note which lessons there are and what they are worth, and write the page of lessons.
 
     Return the names of those with a newer version than the working copy has.
-
-    Raises:
-        CourseError: a lesson, or `due.toml` beside the lessons, cannot be read.
     """
     dates, index = due_dates(project.lessons_folder.parent), {}
     for path in project.released():

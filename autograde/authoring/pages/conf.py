@@ -54,12 +54,5 @@ def _formula(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
-def _reachable(_: Sphinx, page: str, template: str, context: dict[str, str], tree: object) -> None:
-    """Code wider than the page is scrolled; with a tab stop, by the keyboard too."""
-    if "body" in context:
-        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
-
-
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", _reachable)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
