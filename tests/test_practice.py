@@ -148,6 +148,9 @@ def test_of_what_was_not_called_no_mistake_and_no_wrong_line_is_named(shown: lis
     with pytest.raises(practice.RubricFailed):
         cell(lambda x: it(x))  # noqa: F821
     why = "Not checked: it is not defined yet. Run the cell that defines it."
+    assert why in shown[0]
+    assert "WRONG" not in shown[0]
+    assert "Right so far" not in shown[0]
     asking.why()
     assert shown[-1] == f"it: why\n{why}"
     assert f"was not judged. {why}" in repr(asking.case())

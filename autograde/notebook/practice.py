@@ -162,7 +162,7 @@ def require_run(exercise: str) -> None:
 def _lines_so_far(verdict: Verdict, before: Verdict | None) -> list[str]:
     """Return a sentence on how many lines are right, and on how many were at the run before."""
     right, most = sum(line.passed for line in verdict.lines), len(verdict.lines)
-    if verdict.passed or not verdict.judged or most == 1:
+    if verdict.passed or not verdict.called or most == 1:
         return []
     change = right - sum(line.passed for line in before.lines) if before else 0
     than = f", {abs(change)} {'more' if change > 0 else 'fewer'} than before" if change else ""

@@ -100,6 +100,12 @@ class Verdict:
         """True when the lines were judged one by one, not all refused for one reason."""
         return self.attempted and any(line.passed or line.failure for line in self.lines)
 
+    @property
+    def called(self) -> bool:
+        """False when `note` is all there is to say: a name is missing, and no line was reached."""
+        right = any(line.passed for line in self.lines)
+        return self.judged and bool(right or self.leading or not self.note)
+
 
 def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     """Return the verdict on one exercise.

@@ -158,7 +158,7 @@ def to_display(
     unfolded, says in its place how to `ask`.
     """
     state = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
-    text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
+    text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.called else ([], "")
     below = f"{UNFOLDED}{folded_html(helps)}" if helps else ""
     shown = panel(state, headline(verdict), said, "rubric", text, html, below)
     return {**shown, "text/plain": "\n".join(filter(None, [shown["text/plain"], plain(ask)]))}
