@@ -25,7 +25,6 @@ def shape(value: Record) -> tuple[int, ...]:
 
 
 def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
-    """Return two DataFrames, Series or Indexes as tables, with their labels."""
     if not isinstance(got, Record) or got.what not in dispatch.RECORDS:
         return None, None
     wrong = _wrong(got, expected)
@@ -35,7 +34,6 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
 
 
 def in_full(value: Record) -> Table | None:
-    """Return a small DataFrame, Series or Index as a table."""
     small = max(shape(value)) <= LARGEST
     return _table(value, 0, 0, "", []) if small else None
 
