@@ -219,24 +219,22 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
     withdrawn = entry.get("withdrawn", {})
     numbers = {"minutes": entry["minutes"], **points, **written}
-    wrong = [name for name, value in numbers.items() if not _is_positive(value)]
-    odd = [
-        name
+    said = [
+        f"{name} needs a number above 0, not {value!r}"
+        for name, value in numbers.items()
+        if not _is_positive(value)
+    ]
+    said += [
+        f"needs: {name} = {earlier!r} is no list of exercises here"
         for name, earlier in needs.items()
         if not isinstance(earlier, list) or not {name, *earlier} <= points.keys()
     ]
-    unclear = [
-        name
+    said += [
+        f"withdrawn: {name} = {lines!r} is no list of lines of an exercise here"
         for name, lines in withdrawn.items()
         if not isinstance(lines, list) or name not in points
     ]
-    if wrong or odd or unclear:
-        said = [f"{name} needs a number above 0, not {numbers[name]!r}" for name in wrong]
-        said += [f"needs: {name} = {needs[name]!r} is no list of exercises here" for name in odd]
-        said += [
-            f"withdrawn: {name} = {withdrawn[name]!r} is no list of lines of an exercise here"
-            for name in unclear
-        ]
+    if said:
         raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(said)}")
     return Lesson(
         root=root,
