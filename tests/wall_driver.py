@@ -369,10 +369,11 @@ async def dies_with_the_template() -> bool:
 
 
 def end_template() -> None:
-    """Kill the bubblewrap process that this process started."""
+    """Kill the processes of the template that this process started."""
     for child in psutil.Process().children():
         if child.name() == "bwrap":
-            child.kill()
+            for each in (*child.children(recursive=True), child):
+                each.kill()
 
 
 async def is_gone_when_the_run_is_killed() -> bool:

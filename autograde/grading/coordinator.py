@@ -8,7 +8,6 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
@@ -108,7 +107,7 @@ class Coordinator:
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
         """Return nbgrader's converters by the folder that each writes."""
-        about = {"coursedir": self._course, "config": _without_exporters(self.config)}
+        about = {"coursedir": self._course, "config": self.config}
         return {"autograded": Autograde(**about), "feedback": GenerateFeedback(**about)}
 
     @cached_property
@@ -335,14 +334,6 @@ def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
     return _digest([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
-
-
-def _without_exporters(config: Config) -> Config:
-    """Return a configuration for converters that convert nothing: exporters import much."""
-    config = deepcopy(config)
-    for converter in ("Autograde", "GenerateFeedback"):
-        config[converter].pop("exporter_class", None)
-    return config
 
 
 def _when(submission: Submission) -> datetime | None:

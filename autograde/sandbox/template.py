@@ -10,10 +10,10 @@ import struct
 import tarfile
 import threading
 from collections.abc import Iterable
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from subprocess import Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -30,6 +30,7 @@ PASSED_ON = ("NBGRADER_EXECUTION",)
 MAX_FILES_BYTES = 100_000_000
 ASK_SECONDS = 20
 """A request that a template does not read for so long has failed."""
+END_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -37,19 +38,13 @@ class Template:
     """The line to a template, which ends when no process holds such a line any more.
 
     Its kernels see the package of one course, or of none.
-    Only the process that started the template has its error file and the thread that keeps it.
-    After a fork, this belongs to the parent alone.
+    Only the process that started the template has its error file and its process.
     """
 
     line: socket.socket
     package: str = ""
     errors: IO[bytes] | None = None
-    keeper: threading.Thread | None = None
-    owner: int = field(default_factory=os.getpid)
-
-    @property
-    def usable(self) -> bool:
-        return self.owner == os.getpid() and not self.ended(within=0)
+    process: "Popen[bytes] | None" = None
 
     def ended(self, within: float = 5.0) -> bool:
         """Return whether it has ended, or ends within some seconds: its end of the line closes."""
@@ -78,8 +73,9 @@ class Template:
     def close(self) -> None:
         """Close this line; when the last line closes, the template ends with all of its kernels."""
         self.line.close()
-        if self.keeper:
-            self.keeper.join(10)
+        if self.process:
+            with suppress(TimeoutExpired):
+                self.process.wait(END_SECONDS)
         if self.errors:
             self.errors.close()
 
@@ -88,24 +84,9 @@ def _start(package: str) -> Template:
     line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ASK_SECONDS, 0))
     errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
-    started: Future[None] = Future()
-    # The template dies with the thread that started it, so that thread must live as long.
-    keeper = threading.Thread(target=_keep, args=(theirs, package, errors, started), daemon=True)
-    keeper.start()
-    started.result()
-    return Template(line, package, errors, keeper)
-
-
-def _keep(theirs: socket.socket, package: str, errors: IO[bytes], started: "Future[None]") -> None:
-    """Start a template at the other end of a line, and wait until it has ended."""
     with theirs:
-        try:
-            process = wall.start(theirs.fileno(), package, errors=errors)
-        except BaseException as error:
-            started.set_exception(error)
-            return
-    started.set_result(None)
-    process.wait()
+        process = wall.start(theirs.fileno(), package, errors=errors)
+    return Template(line, package, errors, process)
 
 
 _lock = threading.RLock()
@@ -141,13 +122,7 @@ def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
     asked = current(package)
     group = control_groups.make(limits)
     try:
-        try:
-            line = asked.ask(request, group)
-        except OSError:  # it has died; a new one is asked once
-            if not asked.ended():
-                raise
-            asked = current(package)
-            line = asked.ask(request, group)
+        line = asked.ask(request, group)
     except BaseException:
         if group:
             control_groups.remove(group)
@@ -180,7 +155,7 @@ def take(limits: KernelLimits, package: str) -> Kernel:
 def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
     same = spare.environment == _environment() and spare.limits == limits
     template = spare.template
-    return same and template is _template and template.usable and template.package == package
+    return same and template is _template and not template.ended(0) and template.package == package
 
 
 def _environment() -> dict[str, str]:
@@ -200,7 +175,7 @@ def current(package: str) -> Template:
     """Return the template whose kernels see a package; start it if it is not running."""
     global _template
     with _lock:
-        if _template is None or not _template.usable or _template.package != package:
+        if _template is None or _template.ended(0) or _template.package != package:
             close()
             _template = _start(package)
         return _template
@@ -216,9 +191,9 @@ def share(line: socket.socket, package: str) -> None:
 def close() -> None:
     """End this process's template and the kernel that was prepared, if it has them."""
     global _template, _spare
-    if _template is not None and _template.owner == os.getpid():
-        if _spare is not None:
-            _spare.close()
+    if _spare is not None:
+        _spare.close()
+    if _template is not None:
         _template.close()
     _template = _spare = None
 

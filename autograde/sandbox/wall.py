@@ -147,7 +147,7 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise NoWall(f"bubblewrap is not installed. {INSTALL}")
-    options = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    options = ["--new-session", "--clearenv", "--cap-drop", "ALL"]
     for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
         options += [f"--unshare-{kind}"]
     if root_may_mount():
