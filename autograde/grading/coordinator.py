@@ -6,7 +6,7 @@ No other process touches the gradebook.
 import asyncio
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -58,8 +58,6 @@ from autograde.grading.submission import (
 )
 from autograde.values.text import digest
 from autograde.versions import notebook, versions
-
-LOOK_SECONDS = 0.2
 
 AHEAD = 2
 """Submissions with each worker: one in progress, the next waiting."""
@@ -120,19 +118,15 @@ class Coordinator:
             raise Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
-    def grade_all(
-        self,
-        submissions: Sequence[Place],
-        report: Callable[[Done], None],
-        stopped: Callable[[], bool],
-    ) -> None:
+    def grade_all(self, submissions: Sequence[Place], report: Callable[[Done], None]) -> None:
         """Grade submissions, keeping the workers busy; report each when it is done.
 
         Raises:
             Stop: nothing more can be graded, whatever the submission.
-            KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
+            KeyboardInterrupt: Ctrl-C was pressed; what was finished by then is saved. A second one
+                does not wait for the submission that is being saved.
         """
-        asyncio.run(_unless(stopped, self._grade_all(submissions, report)))
+        asyncio.run(self._grade_all(submissions, report))
 
     async def _grade_all(
         self, submissions: Sequence[Place], report: Callable[[Done], None]
@@ -304,20 +298,6 @@ class Coordinator:
 async def _work(executor: Executor, call: Callable[..., Any], *given: Any) -> Any:
     """Have a worker do something; the other submissions go on meanwhile."""
     return await asyncio.get_running_loop().run_in_executor(executor, call, *given)
-
-
-async def _unless(stopped: Callable[[], bool], work: Coroutine[Any, Any, None]) -> None:
-    """Do work until it is done.
-
-    Raises:
-        KeyboardInterrupt: `stopped()` was true before that.
-    """
-    task = asyncio.create_task(work)
-    while not task.done():
-        if stopped():
-            raise KeyboardInterrupt
-        await asyncio.wait([task], timeout=LOOK_SECONDS)
-    task.result()
 
 
 def _digest(facts: Any) -> str:
