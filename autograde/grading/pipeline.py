@@ -53,7 +53,6 @@ class Rules:
 
 
 def rules_of(version: Version, secret: bytes) -> Rules:
-    """Return the rules of a version of a lesson."""
     return Rules(
         version.lesson,
         notebook(version),
