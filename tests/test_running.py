@@ -403,7 +403,7 @@ def test_a_copy_of_the_gradebook_is_kept_before_each_run(course: Path, quick: Qu
     assert len(list((course / ".autograde" / "gradebooks").iterdir())) == 5
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
+def test_sigterm_keeps_what_is_done_and_says_how_to_go_on_as_ctrl_c_does(
     course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget(course, results=True)
@@ -414,7 +414,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     def interrupted(job: Job, look: Look, *, alone: bool) -> Ran:
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)  # which raises SIGINT, as Ctrl-C does
             time.sleep(0.5)
         return run_job(job, look, alone=alone)
 
