@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autograde.files import write_whole
-from autograde.progress import NOTES, Standing, keep_text, kept_text, of_course
+from autograde.progress import NOTES, Standing, kept_text, of_course
 from autograde.values.text import inline
 
 CARD_FILE = "card.toml"
@@ -87,11 +87,6 @@ def _question(found: Mapping[str, Any]) -> Question:
     if not 1 <= question.right <= len(question.choices):
         raise ValueError(f"“{question.asks}” has no choice {question.right}")
     return question
-
-
-def keep_line(lesson: Path, line: str) -> None:
-    """Keep a student's own line on a lesson, in place of the one before."""
-    keep_text(lesson, OWN_LINE, line)
 
 
 def write_notes(working: Path) -> list[str]:

@@ -1,8 +1,6 @@
 """The files of a lesson, read: its text, what a build wrote, what was measured."""
 
 import json
-from copy import deepcopy
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +44,6 @@ def read_text(lesson: Lesson) -> "NotebookNode":
 
 def parse_text(text: str) -> "NotebookNode":
     """Return percent text as a notebook."""
-    return deepcopy(_parsed(text))
-
-
-@lru_cache(maxsize=4)
-def _parsed(text: str) -> "NotebookNode":
     import jupytext
 
     nb: NotebookNode = jupytext.reads(text, fmt="py:percent")

@@ -141,7 +141,6 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
 
 
 def note_packed(lesson: Path) -> None:
-    """Note that a lesson was packed or submitted just now."""
     keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
 
 
@@ -184,7 +183,6 @@ def note(lesson: Path, exercise: str, points: float, answer: str) -> None:
 
 
 def digest_of_cell(text: str) -> str:
-    """Return a digest of a cell that ran."""
     return digest(text.strip())[:16]
 
 

@@ -2,10 +2,8 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from statistics import fmean
-from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
@@ -40,11 +38,12 @@ def grade_and_show(found: list[Place], how: How) -> int:
 
 
 def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
-    """Grade; return what was done, and whether Ctrl-C ended the run."""
+    """Grade; return what was done, and whether Ctrl-C or SIGTERM ended the run."""
     finished: list[Done] = []
     console = Console(file=sys.stdout)  # a reference in another thread redirects stdout
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _ctrl_c() as stopped, Progress(*columns, "left", console=console) as progress:
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    with Progress(*columns, "left", console=console) as progress:
         bar = progress.add_task("starting", total=len(found))
 
         def say(step: str) -> None:
@@ -58,9 +57,11 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
             progress.advance(bar)
 
         try:
-            grade_class(found, how, report, stopped, say)
+            grade_class(found, how, report, say)
         except KeyboardInterrupt:
             return finished, True
+        finally:
+            signal.signal(signal.SIGTERM, before)
     return finished, False
 
 
@@ -124,22 +125,3 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     if unknown := sorted(there - lessons_of(root).keys() - {*plain}):
         said += f"no lesson of this course, so not graded: {printable(', '.join(unknown))}\n"
     return said
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether Ctrl-C was pressed; a second Ctrl-C stops at once."""
-    wishes: list[int] = []
-
-    def wish(number: int, frame: FrameType | None) -> None:
-        if wishes:
-            raise KeyboardInterrupt
-        wishes.append(number)
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, wish) for number in numbers}
-    try:
-        yield lambda: bool(wishes)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

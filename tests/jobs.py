@@ -10,15 +10,6 @@ def pid() -> int:
     return os.getpid()
 
 
-def die_once(mark: str) -> str:
-    """Die, the first time only, as a process that the system kills for using too much memory."""
-    path = Path(mark)
-    if not path.exists():
-        path.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "lived"
-
-
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 

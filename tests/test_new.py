@@ -189,15 +189,7 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
 
 CONFIGS: dict[str, tuple[str | None, str]] = {
     "absent": (None, "nbgrader_config.py is missing, so nbgrader knows no course. Have it import "),
-    "empty": ("", "nbgrader_config.py lacks c.GenerateAssignment.preprocessors, "),
-    "without a step": (
-        "c = get_config()\nc.GenerateAssignment.preprocessors = []\n",
-        "nbgrader_config.py lacks c.GenerateSolution.preprocessors, c.Autograde.exporter_class, ",
-    ),
-    "that adds to a step": (
-        'c = get_config()\nc.Autograde.sanitize_preprocessors.append("x.Y")\n',
-        "c.Autograde.exporter_class, c.Autograde.sanitize_preprocessors, ",
-    ),
+    "empty": ("", "nbgrader_config.py lacks the settings of a course. Have it import "),
 }
 
 

@@ -25,7 +25,6 @@ def grade_class(
     submissions: list[Place],
     how: How,
     report: Callable[[Done], None] = lambda done: None,
-    stopped: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda step: None,
 ) -> None:
     """Grade submissions of one course.
@@ -34,11 +33,10 @@ def grade_class(
 
     Args:
         report: is told of each submission when it is done.
-        stopped: when it returns true, running notebooks are ended and finished ones saved.
         say: is told the steps before the first submission.
 
     Raises:
-        KeyboardInterrupt: `stopped()` was true.
+        KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved.
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
@@ -66,7 +64,7 @@ def grade_class(
                 coordinator = Coordinator(
                     root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
                 )
-                coordinator.grade_all(submissions, report, stopped)
+                coordinator.grade_all(submissions, report)
 
 
 def require_wall(root: Path) -> None:

@@ -5,9 +5,9 @@ No other process touches the gradebook.
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
@@ -59,12 +59,8 @@ from autograde.grading.submission import (
 from autograde.values.text import digest
 from autograde.versions import notebook, versions
 
-LOOK_SECONDS = 0.2
-
 AHEAD = 2
 """Submissions with each worker: one in progress, the next waiting."""
-
-Todo = dict[Lesson, list[Place]]
 
 
 @dataclass(frozen=True)
@@ -105,12 +101,11 @@ class Coordinator:
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False
-        self._lesson_of: dict[Executor, Lesson] = {}
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
         """Return nbgrader's converters by the folder that each writes."""
-        about = {"coursedir": self._course, "config": _without_exporters(self.config)}
+        about = {"coursedir": self._course, "config": self.config}
         return {"autograded": Autograde(**about), "feedback": GenerateFeedback(**about)}
 
     @cached_property
@@ -123,36 +118,31 @@ class Coordinator:
             raise Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
-    def grade_all(
-        self,
-        submissions: Sequence[Place],
-        report: Callable[[Done], None],
-        stopped: Callable[[], bool],
-    ) -> None:
+    def grade_all(self, submissions: Sequence[Place], report: Callable[[Done], None]) -> None:
         """Grade submissions, keeping the workers busy; report each when it is done.
 
         Raises:
             Stop: nothing more can be graded, whatever the submission.
-            KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
+            KeyboardInterrupt: Ctrl-C was pressed; what was finished by then is saved. A second one
+                does not wait for the submission that is being saved.
         """
-        asyncio.run(_unless(stopped, self._grade_all(submissions, report)))
+        asyncio.run(self._grade_all(submissions, report))
 
     async def _grade_all(
         self, submissions: Sequence[Place], report: Callable[[Done], None]
     ) -> None:
         """Grade; those that others may have disturbed again after them, one at a time."""
-        ways = [*self.executors] * AHEAD
-        todo = by_lesson(submissions)
+        ways, todo = [*self.executors] * AHEAD, deque(submissions)
         await asyncio.gather(*(self._keep_busy(executor, todo, report) for executor in ways))
         self._alone = True
-        await self._keep_busy(ways[0], by_lesson(self._aside), report)
+        await self._keep_busy(ways[0], deque(self._aside), report)
 
     async def _keep_busy(
-        self, executor: Executor, todo: Todo, report: Callable[[Done], None]
+        self, executor: Executor, todo: deque[Place], report: Callable[[Done], None]
     ) -> None:
         """Give a worker one submission after another until none is left to begin."""
         while todo:
-            done = await self._take(next_for(executor, todo, self._lesson_of), executor)
+            done = await self._take(todo.popleft(), executor)
             if done is not None:
                 report(done)
 
@@ -310,45 +300,6 @@ async def _work(executor: Executor, call: Callable[..., Any], *given: Any) -> An
     return await asyncio.get_running_loop().run_in_executor(executor, call, *given)
 
 
-async def _unless(stopped: Callable[[], bool], work: Coroutine[Any, Any, None]) -> None:
-    """Do work until it is done.
-
-    Raises:
-        KeyboardInterrupt: `stopped()` was true before that.
-    """
-    task = asyncio.create_task(work)
-    while not task.done():
-        if stopped():
-            raise KeyboardInterrupt
-        await asyncio.wait([task], timeout=LOOK_SECONDS)
-    task.result()
-
-
-def by_lesson(places: Sequence[Place]) -> Todo:
-    """Return the submissions of each lesson, the first at the end of its list."""
-    todo: Todo = {}
-    for place in reversed(places):
-        todo.setdefault(place.lesson, []).append(place)
-    return dict(reversed(todo.items()))
-
-
-def next_for(executor: Executor, todo: Todo, lesson_of: dict[Executor, Lesson]) -> Place:
-    """Remove and return what a worker does next: one of the lesson that it has loaded.
-
-    If there is none, it begins a lesson, or helps with the one most of which is left.
-    """
-    lesson = lesson_of.get(executor)
-    if lesson not in todo:
-        begun = lesson_of.values()
-        fresh = (each for each in todo if each not in begun)
-        lesson = next(fresh, None) or max(todo, key=lambda each: len(todo[each]))
-        lesson_of[executor] = lesson
-    place = todo[lesson].pop()
-    if not todo[lesson]:
-        del todo[lesson]
-    return place
-
-
 def _digest(facts: Any) -> str:
     """Return a digest of facts that print the same when they are the same."""
     return digest(repr(facts))
@@ -363,14 +314,6 @@ def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
     return _digest([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
-
-
-def _without_exporters(config: Config) -> Config:
-    """Return a configuration for converters that convert nothing: exporters import much."""
-    config = deepcopy(config)
-    for converter in ("Autograde", "GenerateFeedback"):
-        config[converter].pop("exporter_class", None)
-    return config
 
 
 def _when(submission: Submission) -> datetime | None:

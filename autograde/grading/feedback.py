@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import takewhile
@@ -17,7 +16,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
-from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.record import NOTE, Record, read_note
 from autograde.grading.sanitise import highlighter, lexer_of, offline
 from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
@@ -77,13 +76,6 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
         "late_penalty": marks.penalty or 0,
         "student_name": marks.student,
     }
-
-
-def get_ready(released: NotebookNode) -> None:
-    """Make the page of the released notebook: later pages reuse its template and highlighting."""
-    about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    nb = write_note(Record(deepcopy(released)))
-    _exporter().from_notebook_node(nb, {"nbgrader": about})
 
 
 @cache
@@ -197,12 +189,15 @@ class Page:
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
     record = read_note(nb) if NOTE in nb.metadata else Record(nb)  # as it was handed out
-    comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
+    comments = {
+        grade_id(cell) or "": str(cell.metadata.get("nbgrader", {}).get("comment") or "")
+        for cell in nb.cells
+    }
     outline, items, blocks = _Outline(), [], []
     for place, cell in enumerate(nb.cells):
         name = grade_id(cell) or ""
-        if not name and _blank(cell):
-            continue
+        if not name and not cell.source.strip() and not cell.get("outputs"):
+            continue  # like the one that JupyterLab adds at the end
         text = outline.place(from_markdown(cell.source)) if cell.cell_type == "markdown" else ""
         item = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
@@ -234,15 +229,6 @@ def _item(cell: NotebookNode, record: Record, comment: str, part: Part | None) -
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
         ways=ways,
     )
-
-
-def _blank(cell: NotebookNode) -> bool:
-    """Return whether a cell is empty, like the one that JupyterLab adds at the end."""
-    return not cell.source.strip() and not cell.get("outputs")
-
-
-def _comment(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("comment") or "")
 
 
 def _figure(cell: NotebookNode) -> str:

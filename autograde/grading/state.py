@@ -15,7 +15,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from autograde.course import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.submission import Place
+from autograde.values.packing import from_plain
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -95,25 +96,24 @@ class Entry:
     """The facts on which a submission was graded, and the outcome.
 
     `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
-    that is on its feedback page.
+    that is on its feedback page. Other versions may not have kept all of it.
     """
 
-    graded: str
-    page: str
-    problem: str
-    seconds: float
-    grader: Grader
-    earlier: bool
+    graded: str = ""
+    page: str = ""
+    problem: str = ""
+    seconds: float = 0.0
+    grader: Grader = field(default_factory=Grader)
+    earlier: bool = False
 
 
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        kept = json.loads(_kept("graded", place).read_bytes())
-        known = {each.name: kept.get(each.name) for each in fields(Entry)}  # versions differ
-        return Entry(**{**known, "grader": Grader(**kept.get("grader", {}))})
-    except (OSError, ValueError, TypeError, AttributeError):
+        entry: Entry = from_plain(Entry, json.loads(_kept("graded", place).read_bytes()))
+    except (OSError, ValueError):
         return None
+    return entry
 
 
 def keep_entry(place: Place, entry: Entry) -> None:

@@ -3,7 +3,6 @@
 import base64
 import builtins
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
@@ -215,15 +214,10 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
     cells = code_cells(nb)
     rubric = (n for n, cell in enumerate(cells) if exercise_of(cell) == exercise.name)
     cells = cells[: next(rubric, None)]  # those that had run when it called the answer
-    lessons = [cell.source for cell in code_cells(released)]
+    lessons = [cell.source.strip() for cell in code_cells(released)]
     given = next((source for source in lessons if "rubric" in names_of(source).bound), "")
-    names, left = names_of(given), Counter(source.strip() for source in lessons)
-    own = set()  # what the student wrote: answers, and cells that are not the lesson's
-    for each in cells:
-        if left[each.source.strip()]:
-            left[each.source.strip()] -= 1
-        else:
-            own.add(each.id)
+    names = names_of(given)
+    own = {cell.id for cell in cells if cell.source.strip() not in lessons}
     answer = next((cell for cell in cells if grade_id(cell) == exercise.name), None)
     last = {name: cell for cell in cells for name in names_of(cell.source).bound}
     wanted, read = sorted(names_of(answer.source).needed) if answer else [], set[str]()

@@ -34,7 +34,6 @@ from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 from autograde.versions import Version
 
-ATTEMPTS = 2
 CONNECT_SECONDS = 20
 
 SWITCH_SECONDS = 0.0005
@@ -171,7 +170,7 @@ def on_cluster(
 
 
 class WorkerDied(Exception):
-    """The process that ran a job died on every attempt."""
+    """The process that ran a job died."""
 
 
 class WorkerHung(WorkerDied):
@@ -182,7 +181,7 @@ class Worker(ThreadPoolExecutor):
     """A process that does one job after another, and a thread that waits for it.
 
     If a process of a ProcessPoolExecutor dies, the whole pool breaks and does not say which job was
-    to blame. Here the pool has one process: a dead one is replaced, its job tried once more.
+    to blame. Here the pool has one process: a dead one is replaced for the next job.
     """
 
     def __init__(
@@ -211,21 +210,17 @@ class Worker(ThreadPoolExecutor):
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        for _ in range(ATTEMPTS):
-            try:
-                self._pool = self._pool or self._start()
-                return self._pool.submit(call).result(self._seconds)
-            except TooLong:
-                self._kill()
-                raise WorkerHung(f"it was stopped after {self._seconds} s") from None
-            except BrokenExecutor:
-                self._kill()
-                if self._ended:
-                    break
-        raise WorkerDied(
-            f"the process that ran it died {ATTEMPTS} times without saying why; "
-            "is there enough memory?"
-        )
+        try:
+            self._pool = self._pool or self._start()
+            return self._pool.submit(call).result(self._seconds)
+        except TooLong:
+            self._kill()
+            raise WorkerHung(f"it was stopped after {self._seconds} s") from None
+        except BrokenExecutor:
+            self._kill()
+            raise WorkerDied(
+                "the process that ran it died without saying why; is there enough memory?"
+            ) from None
 
     def _start(self) -> ProcessPoolExecutor:
         if self._ended:

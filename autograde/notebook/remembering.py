@@ -7,15 +7,15 @@ from IPython.display import display
 from autograde.cards import (
     CARD_FILE,
     OWN,
+    OWN_LINE,
     Card,
     Question,
     as_html,
-    keep_line,
     read_card,
     write_notes,
 )
 from autograde.notebook.practice import folder, show
-from autograde.progress import INDEX, NOTES, STATE, write_page
+from autograde.progress import INDEX, NOTES, STATE, keep_text, write_page
 from autograde.rubric.panel import Help, folded_html, panel, plain
 from autograde.rubric.session import CellEnded
 from autograde.values.text import inline
@@ -48,7 +48,7 @@ def remember(line: str = "") -> None:
     html = as_html(card, line)
     lesson, link = folder(), ""
     if (lesson.parent / STATE / INDEX).is_file():
-        keep_line(lesson, line)
+        keep_text(lesson, OWN_LINE, line)
         there = write_notes(lesson.parent)
         write_page(lesson.parent)
         notes = f'<a href="../{quote(NOTES)}">My notes</a>' if there else "My notes"

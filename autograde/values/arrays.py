@@ -29,7 +29,6 @@ DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\
 
 
 def to_plain(value: Any, within: Within) -> Plain:
-    """Return an array, or what a scalar of NumPy holds, as plain data."""
     if type(value) is np.ndarray and not value.ndim and value.dtype.kind not in "mMO":
         value = value[()]
     if isinstance(value, tuple):
@@ -65,14 +64,12 @@ def copied(value: Any) -> Any:
 
 
 def apart(got: Plain, expected: numbers.Array) -> Difference:
-    """Return the difference of arrays: shape and dtype first, then the numbers."""
     if not isinstance(got, np.ndarray):
         return differences.other(got, expected)
     return numbers.apart(got, expected, np.asarray)
 
 
 def describe(value: numbers.Array) -> str:
-    """Return what an array is, in words."""
     return f"a NumPy array of shape {value.shape}"
 
 
@@ -80,7 +77,6 @@ side_by_side, in_full = numbers.side_by_side, numbers.in_full
 
 
 def cast_like(value: Plain, like: numbers.Array) -> Plain:
-    """Return an array with the dtype of another."""
     both = isinstance(value, np.ndarray) and value.dtype.kind == like.dtype.kind == "f"
     return value.astype(like.dtype) if both else value
 
@@ -105,14 +101,10 @@ def from_bytes(form: list[Any], data: bytes) -> numbers.Array:
     name, shape = form
     if not isinstance(name, str) or not DTYPE.fullmatch(name):
         raise BadData(f"an array of {name} is not allowed")
-    dtype, count = np.dtype(name), 1
-    for size in shape:
-        if type(size) is not int or size < 0:
-            raise BadData(f"an array of shape {shape} is not allowed")
-        count *= size
-    if prod(filter(None, shape)) > MAX_ENTRIES:  # it may have no entries, and many rows
+    dtype, sizes = np.dtype(name), all(type(size) is int and size >= 0 for size in shape)
+    if not sizes or prod(filter(None, shape)) > MAX_ENTRIES:  # it may have no entries, many rows
         raise BadData(f"an array of shape {shape} is not allowed")
-    if not dtype.itemsize or len(shape) > 32 or len(data) != count * dtype.itemsize:
+    if not dtype.itemsize or len(shape) > 32 or len(data) != prod(shape) * dtype.itemsize:
         raise BadData("an array whose size does not fit its bytes")
     if dtype.kind == "b":  # bytes other than 0 and 1 would be let through
         return np.asarray(np.frombuffer(data, np.uint8) != 0).reshape(shape)

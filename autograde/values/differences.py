@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from math import inf, isfinite, isnan
 
 from autograde.values import dispatch
@@ -32,7 +33,6 @@ WHOLE_FLOATS = 2**53
 
 
 def apart(got: Plain, expected: Plain) -> Difference:
-    """Return the difference between plain values, item by item for containers."""
     match expected:
         case bool() | int() | str() | bytes() | None | Unrecordable():
             same = type(got) is type(expected) and got == expected
@@ -157,17 +157,15 @@ def _dicts(got: dict[Plain, Plain], expected: dict[Plain, Plain]) -> Difference:
     pairs, missing, extra = _matched(got, expected)
     if missing or extra:
         return differs(_lacks("key", missing, extra), pair=(got, expected))
-    return worst_inside(_by_key(pairs, got, expected), got, expected)
-
-
-def _by_key(
-    pairs: list[tuple[Plain, Plain]], got: dict[Plain, Plain], expected: dict[Plain, Plain]
-) -> Iterator[tuple[str, Difference]]:
-    for mine, key in pairs:
-        at = f", {key if isinstance(key, str) else repr(key)}"
-        yield at, dispatch.apart(got[mine], expected[key])
-        if mine is not key:
-            yield "", dispatch.apart(mine, key)
+    keys = (("", dispatch.apart(mine, key)) for mine, key in pairs if mine is not key)
+    items = (
+        (
+            f", {key if isinstance(key, str) else repr(key)}",
+            dispatch.apart(got[mine], expected[key]),
+        )
+        for mine, key in pairs
+    )
+    return worst_inside(chain(items, keys), got, expected)
 
 
 def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:

@@ -43,18 +43,20 @@ class Values(Protocol):
 def module_of(value: Any) -> Values:
     """Return the module that knows a value, live or recorded."""
     if isinstance(value, Record):
-        return _module(RECORDS.get(value.what, "python"))
+        return cast(Values, named(RECORDS.get(value.what, "python")))
     return _module_of_type(cast(Hashable, type(value)))
 
 
 @lru_cache(maxsize=256)
 def _module_of_type(of: Any) -> Values:
     homes = (str(part.__module__).partition(".")[0] for part in of.__mro__)
-    return _module(next((LIBRARIES[home] for home in homes if home in LIBRARIES), "python"))
+    known = (LIBRARIES[home] for home in homes if home in LIBRARIES)
+    return cast(Values, named(next(known, "python")))
 
 
-def _module(name: str) -> Values:
-    return cast(Values, import_module(f"autograde.values.{name}"))
+def named(name: str) -> Any:
+    """Return the module of values that has this name."""
+    return import_module(f"autograde.values.{name}")
 
 
 def to_plain(value: Any, within: Within = ()) -> Plain:

@@ -53,12 +53,10 @@ def _near(got: Decimal, expected: Decimal) -> bool:
 
 
 def describe(value: Plain) -> str:
-    """Return a value as one would write it."""
     return shorten(repr(value))
 
 
 def says_much(value: Plain) -> bool:
-    """Return whether a value is so specific that two equal ones share a cause."""
     return isinstance(value, date) or value not in (type(value)(0), type(value)(1))
 
 
@@ -92,5 +90,4 @@ READ: dict[str, Callable[[str], Plain]] = {
 
 
 def from_text(name: str, text: str) -> Plain:
-    """Return the value that `to_text` made text of."""
     return to_plain(READ[name](str(text)), ())

@@ -25,17 +25,19 @@ def shape(value: Record) -> tuple[int, ...]:
 
 
 def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
-    """Return two DataFrames, Series or Indexes as tables, with their labels."""
     if not isinstance(got, Record) or got.what not in dispatch.RECORDS:
         return None, None
     wrong = _wrong(got, expected)
     row, column = (wrong or [(0, 0)])[0]
-    marked = [*wrong, *_wrong_names(got, expected, row, column)]
+    marked = [
+        *wrong,
+        *((i, -1) for i in _wrong_labels(got, expected, "index", row)),
+        *((-1, j) for j in _wrong_labels(got, expected, "columns", column)),
+    ]
     return _table(got, row, column, where, marked), _table(expected, row, column, where, [])
 
 
 def in_full(value: Record) -> Table | None:
-    """Return a small DataFrame, Series or Index as a table."""
     small = max(shape(value)) <= LARGEST
     return _table(value, 0, 0, "", []) if small else None
 
@@ -50,13 +52,8 @@ def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
     return sorted(places)
 
 
-def _wrong_names(got: Record, expected: Record, row: int, column: int) -> list[tuple[int, int]]:
-    """Return the places of labels and column names, of those shown, that are not as expected."""
-    rows = [(i, -1) for i in _wrong_labels(got, expected, "index", row)]
-    return rows + [(-1, j) for j in _wrong_labels(got, expected, "columns", column)]
-
-
 def _wrong_labels(got: Record, expected: Record, axis: str, place: int) -> list[int]:
+    """Return the places of an axis's labels, of those shown, that are not as expected."""
     if axis not in got.parts or axis not in expected.parts:
         return []
     mine, wanted = (items(each.parts[axis].parts["labels"]) for each in (got, expected))

@@ -33,7 +33,6 @@ TEXT = "text"
 
 
 def to_plain(value: Any, within: Within) -> Plain:
-    """Return what a DataFrame, a Series, an Index or a time of pandas holds, as plain data."""
     pd = sys.modules["pandas"]
     match value:
         case pd.DataFrame():
@@ -125,7 +124,6 @@ def _is_column(value: Plain) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy of a DataFrame, a Series or an Index."""
     pd = sys.modules["pandas"]
     whole = isinstance(value, pd.DataFrame | pd.Series | pd.Index)
     return value.copy(deep=True) if whole else python.copied(value)
@@ -220,7 +218,6 @@ def _dtype(column: Plain) -> str:
 
 
 def describe(value: Record) -> str:
-    """Return what a DataFrame, a Series or an Index is, in words."""
     if value.what == "Column":
         return f"a column of {_dtype(value)}"
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"

@@ -36,7 +36,6 @@ Row = tuple[str, Plain]
 
 
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
-    """Return tables of two containers or texts; None where they have no rows."""
     mine, wanted = _rows(got), _rows(expected)
     if mine is None or wanted is None:
         return None, None
@@ -55,7 +54,6 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
 
 
 def in_full(value: Plain) -> Table | None:
-    """Return a small container as a table; None for anything else."""
     if not isinstance(value, list | tuple | set | frozenset | dict):
         return None
     rows = _rows(value) or []

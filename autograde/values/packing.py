@@ -10,7 +10,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from importlib import import_module
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -18,7 +17,7 @@ from safetensors import SafetensorError, deserialize
 
 from autograde.values import exact
 from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Record, Unrecordable
-from autograde.values.dispatch import RECORDS
+from autograde.values.dispatch import RECORDS, named
 from autograde.values.python import hashable
 from autograde.values.text import well_formed
 
@@ -168,17 +167,13 @@ def _to_blob(value: Any, blobs: dict[str, Blob]) -> Any:
     key = f"t{len(blobs):04d}"
     library = type(value).__module__.partition(".")[0]
     if library == "torch":
-        blobs[key] = _module("tensors").to_bytes(value)
+        blobs[key] = named("tensors").to_bytes(value)
         return {"tensor": key}
     if library == "numpy":
-        form, data = _module("arrays").to_bytes(value)
+        form, data = named("arrays").to_bytes(value)
         blobs[key] = ("U8", [len(data)], data)
         return {"array": [key, *form]}
     raise TypeError(f"cannot pack a {type(value).__name__}")
-
-
-def _module(name: str) -> Any:
-    return import_module(f"autograde.values.{name}")
 
 
 def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
@@ -195,10 +190,10 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
     ((tag, content),) = tree.items()
     match tag:
         case "tensor":  # named twice, a blob would cost twice its bytes
-            return _module("tensors").from_bytes(*blobs.pop(content))
+            return named("tensors").from_bytes(*blobs.pop(content))
         case "array":
             key, *form = content
-            return _module("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
+            return named("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
         case "int":
             return int(content)
         case "float":
@@ -222,9 +217,9 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
             return dict(zip(keys, [inner(item) for _, item in content], strict=True))
         case "record":
             name, of, parts = content
-            named = {well_formed(str(part)): inner(item) for part, item in parts}
-            record = Record(well_formed(name), well_formed(of), named)
-            if record.what in RECORDS and not _module(RECORDS[record.what]).is_whole(record):
+            parts_by_name = {well_formed(str(part)): inner(item) for part, item in parts}
+            record = Record(well_formed(name), well_formed(of), parts_by_name)
+            if record.what in RECORDS and not named(RECORDS[record.what]).is_whole(record):
                 raise BadData(f"a {record.what} that lacks a part")
             return record
         case "unrecordable":

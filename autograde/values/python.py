@@ -29,7 +29,6 @@ NESTED = f"values nested more than {MAX_NESTING} deep"
 
 
 def to_plain(value: Any, within: Within) -> Plain:
-    """Return a copy of a live value as plain data."""
     if id(value) in within:
         return Unrecordable(f"a {type(value).__name__} that holds itself")
     if len(within) > MAX_NESTING:
@@ -129,7 +128,6 @@ def hashable(key: Plain) -> Hashable:
 
 
 def copied(value: Any) -> Any:
-    """Return a live copy of a container and what is in it; anything else as it is."""
     return changed(value, dispatch.copied)
 
 
@@ -160,7 +158,6 @@ apart = differences.apart
 
 
 def describe(value: Plain) -> str:
-    """Return what a value is, in words."""
     match value:
         case Unrecordable():
             return value.what
@@ -192,7 +189,6 @@ def cast_like(value: Plain, like: Plain) -> Plain:
 
 
 def says_much(value: Plain) -> bool:
-    """Return whether plain data are so specific that two equal ones share a cause."""
     match value:
         case None | bool() | Unrecordable() | Record("function"):
             return False

@@ -37,7 +37,6 @@ CODES = {
 
 
 def to_plain(value: Any, within: Within) -> Plain:
-    """Return a tensor, or the state of a module, as plain data."""
     match value:
         case Tensor():
             return _recorded(value)
@@ -74,7 +73,6 @@ def copied(value: Any) -> Any:
 
 
 def apart(got: Plain, expected: Tensor) -> Difference:
-    """Return the difference of tensors: shape and dtype first, then the numbers."""
     if not isinstance(got, Tensor):
         return differences.other(got, expected)
     return numbers.apart(got, expected, _array)
@@ -87,27 +85,22 @@ def _array(tensor: Tensor) -> numbers.Array:
 
 
 def describe(value: Plain) -> str:
-    """Return what a tensor is, in words."""
     return f"a tensor of shape {tuple(value.shape)}"
 
 
 def side_by_side(got: Tensor, expected: Tensor, where: str) -> Tables:
-    """Return two tensors as tables."""
     return numbers.side_by_side(_array(got), _array(expected), where)
 
 
 def in_full(value: Tensor) -> Table | None:
-    """Return a small tensor as a table."""
     return numbers.in_full(_array(value))
 
 
 def cast_like(value: Plain, like: Tensor) -> Plain:
-    """Return a tensor with the dtype of another."""
     return value.to(like.dtype) if isinstance(value, Tensor) else value
 
 
 def says_much(value: Tensor) -> bool:
-    """Return whether a tensor holds numbers that are not all 0 by chance."""
     return arrays.says_much(_array(value))
 
 

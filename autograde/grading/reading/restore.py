@@ -30,7 +30,7 @@ def restore(record: Record, released: NotebookNode) -> Record:
     _recognise(nb, owned)
     _part(nb, owned)
     _join_copies(nb, _by_name(nb), owned)
-    _forget_outputs_and_claims(record, set(owned))
+    _forget_claims(record, set(owned))
     at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
     for name, original in owned.items():
         if name in at:
@@ -90,14 +90,11 @@ def _parted(cell: NotebookNode, text: str) -> list[NotebookNode]:
     return [nbformat.from_dict(new)] if text.strip() else []
 
 
-def _forget_outputs_and_claims(record: Record, owned: set[str]) -> None:
-    """Clear outputs, and cell names that are not the lesson's or occur twice."""
+def _forget_claims(record: Record, owned: set[str]) -> None:
+    """Clear cell names that are not the lesson's or occur twice."""
     seen: set[str] = set()
     for cell in reversed(record.nb.cells):
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-        name = grade_id(cell)
-        if not name:
+        if not (name := grade_id(cell)):
             cell.metadata.pop("nbgrader", None)
         elif name not in owned or name in seen:
             if name in seen:

@@ -23,6 +23,7 @@ from autograde.grading.record import Record
 from autograde.grading.submission import ADDRESS, Problem
 from autograde.rubric.names import UNREADABLE, Names, read_names
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.values.packing import from_plain
 from autograde.values.text import digest
 
 BEGIN_CODE = (
@@ -106,12 +107,10 @@ class Ran:
     def from_bytes(cls, data: bytes) -> "Ran | None":
         """Read what `to_bytes` made; None if it was cut short or changed."""
         try:
-            plain = json.loads(gzip.decompress(data))
-            notes = {int(number): text for number, text in plain.pop("notes").items()}
-            problem = plain.pop("problem")
-            return cls(notes=notes, problem=Problem(**problem) if problem else None, **plain)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+            ran: Ran = from_plain(cls, json.loads(gzip.decompress(data)))
+        except (OSError, EOFError, ValueError, zlib.error):
             return None
+        return ran
 
 
 def job_of(
