@@ -211,7 +211,8 @@ def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
     code = (
         "import os; os.chdir(sys.argv.pop(1))\n"
         "from click.testing import CliRunner; from autograde.cli import main\n"
-        "import autograde.terminal; sys.platform = 'darwin'\n"
+        "import autograde.terminal, sysconfig; sysconfig.get_config_vars()\n"
+        "sys.platform = 'darwin'\n"
         "done = CliRunner().invoke(main, sys.argv[1:]); print(done.exit_code, done.output)"
     )
     (course / "submitted" / "ada" / LESSON).mkdir(parents=True)
