@@ -1,7 +1,8 @@
 """Take a student's way on this system, with the wheel installed and nothing else of the course.
 
-JupyterLab serves, a lesson runs, a rubric judges a right answer, the lesson is packed, and
-grading a class runs on Linux or is refused in a sentence. Run it in the wheel's environment:
+JupyterLab serves, a lesson runs, a rubric judges a right answer, the lesson is packed. A teacher's
+new course is built, and grading it is refused in a sentence where there is no Linux. Run it in the
+wheel's environment:
 
     python .ci/student.py
 """
@@ -10,8 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,8 +37,8 @@ def autograde(*arguments: str, succeeds: bool = True) -> str:
 
 def found(program: str) -> str:
     """Return the path of a program of this environment."""
-    path = shutil.which(program, path=str(Path(sys.executable).parent))
-    return path or sys.exit(f"{program} is not installed beside {sys.executable}")
+    folder = sysconfig.get_path("scripts")  # on Windows not that of the interpreter
+    return shutil.which(program, path=folder) or sys.exit(f"there is no {program} in {folder}")
 
 
 def lab_serves() -> None:
@@ -51,7 +52,7 @@ def lab_serves() -> None:
                     with urllib.request.urlopen(address, timeout=10) as answer:
                         assert b"JupyterLab" in answer.read()
                     return
-                except urllib.error.URLError:
+                except OSError:  # nothing listens yet, or it is not ready to answer
                     time.sleep(1)
             sys.exit(f"JupyterLab did not answer within {SECONDS} s")
         finally:
@@ -69,10 +70,24 @@ def lesson_runs(path: Path) -> None:
     assert panel.startswith(f"{EXERCISE}: 1 of 1 point"), panel
 
 
+def make_class(folder: Path) -> None:
+    """Make a course in which one student has handed in a folder, and go there."""
+    autograde("init", str(folder))
+    Path(folder, "submitted", "ada", "01_first_lesson").mkdir(parents=True)
+    os.chdir(folder)
+
+
+def grading_is_refused() -> str:
+    """Return what the command that grades a class says where there is no Linux."""
+    said = autograde("grade", succeeds=False).strip()
+    assert "Linux" in said, said
+    return said
+
+
 def main() -> None:
     """Take the steps one after the other; the first that fails ends the program."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as home:
-        os.environ |= {"HOME": home, "USERPROFILE": home, "PYTHONUTF8": "1"}
+        os.environ |= {"HOME": home, "USERPROFILE": home, "PYTHONIOENCODING": "utf-8"}
         os.chdir(home)
         autograde("lab", "--version")  # makes the working copy and starts no server
         print("the working copy is there")
@@ -83,10 +98,10 @@ def main() -> None:
         print("a lesson runs, and its rubric judges")
         assert "1 of 13 points" in autograde("progress")
         print(autograde("submit", LESSON, "--yes").strip())
+        make_class(Path(home, "course"))
+        print(autograde("build").strip())
         if sys.platform != "linux":
-            said = autograde("grade", succeeds=False)
-            assert "Linux" in said, said
-            print(said.strip())
+            print(grading_is_refused())
         os.chdir(Path(sys.executable).anchor)
 
 

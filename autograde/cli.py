@@ -2,7 +2,9 @@
 
 import os
 import sys
+import sysconfig
 import webbrowser
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,9 @@ def main(ctx: click.Context, name: str) -> None:
     """Study lessons; build, check and grade them."""
     ctx.obj = name
     # nbgrader starts `alembic` by name when it makes a gradebook
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    if isinstance(sys.stdout, TextIOWrapper):  # on Windows a file may not hold every letter
+        sys.stdout.reconfigure(errors="replace")
 
 
 def the_course() -> Path:

@@ -210,7 +210,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         CourseError: it cannot be read.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise CourseError(f"{path} cannot be read: {error}") from error
 

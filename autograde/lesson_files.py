@@ -31,7 +31,7 @@ def read_utf8(path: Path) -> str:
         CourseError: it is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors write a mark at the start
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise CourseError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from error

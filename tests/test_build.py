@@ -1,5 +1,6 @@
 """Building: repeatable, checked, and refused when a lesson has faults."""
 
+import codecs
 import os
 import re
 import shutil
@@ -24,9 +25,11 @@ from autograde.authoring.expected import read_tolerances
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
 from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
-from autograde.course import CourseError, Lesson, lessons, named_cells
+from autograde.course import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.course_config import course_config
+from autograde.grading import pipeline
 from autograde.grading.running.reference import load, right_key
+from autograde.lesson_files import read_text
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
@@ -115,6 +118,16 @@ def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
     assert files_in(course / "notebooks" / mine.name) == built
     with gradebook_of(course) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
+
+
+def test_the_mark_that_some_editors_write_first_is_no_part_of_a_text(mine: Lesson) -> None:
+    plain = read_text(mine)
+    for path in (mine.text, mine.root / CURRICULUM):
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    lesson = lessons(mine.root)[mine.name]
+    assert read_text(lesson) == plain
+    now, *_ = versions(lesson)
+    assert pipeline._text(now) == plain
 
 
 def test_loading_the_configuration_writes_no_file(mine: Lesson) -> None:

@@ -1,11 +1,15 @@
 """The wheel that a student installs, and the student's part where modules of Linux are missing."""
 
+import asyncio
 import os
 import re
+import runpy
 import site
 import socket
 import subprocess
 import sys
+import sysconfig
+import time
 import venv
 import zipfile
 from pathlib import Path
@@ -13,16 +17,20 @@ from pathlib import Path
 import nbformat
 import pytest
 from classes import reference_answers
-from conftest import HERE
+from click.testing import CliRunner
+from conftest import HERE, run
 from working_copy import LESSON, NOTEBOOK
 
 import autograde
 from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
+from autograde.cli import main
 from autograde.course import lessons
+from autograde.grading.running.deadline import finish_in_time
 from autograde.installed import MANUAL
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
+from autograde.sandbox.wall import missing
 from autograde.workspace.lab import SETTINGS
 
 EXECUTE = """
@@ -203,7 +211,8 @@ def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
     code = (
         "import os; os.chdir(sys.argv.pop(1))\n"
         "from click.testing import CliRunner; from autograde.cli import main\n"
-        "import autograde.terminal; sys.platform = 'darwin'\n"
+        "import autograde.terminal, sysconfig; sysconfig.get_config_vars()\n"
+        "sys.platform = 'darwin'\n"
         "done = CliRunner().invoke(main, sys.argv[1:]); print(done.exit_code, done.output)"
     )
     (course / "submitted" / "ada" / LESSON).mkdir(parents=True)
@@ -220,3 +229,69 @@ def test_where_there_are_no_sockets_in_files_a_kernel_listens_on_the_network(
     assert open_manager(tmp_path).transport == "ipc"
     monkeypatch.delattr(socket, "AF_UNIX")
     assert open_manager(tmp_path).transport == "tcp"
+
+
+def test_a_run_has_a_loop_on_which_zmq_works_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OfWindows(asyncio.SelectorEventLoop):
+        """The loop that asyncio makes by default there."""
+
+    loops = []
+
+    async def work() -> None:
+        loops.append(asyncio.get_running_loop())
+
+    monkeypatch.setattr(asyncio.events, "new_event_loop", OfWindows)
+    assert finish_in_time(work, lambda: time.monotonic() + 9, lambda: None, 1)
+    assert [type(loop) for loop in loops] == [asyncio.SelectorEventLoop]
+
+
+def test_programs_are_found_that_do_not_lie_beside_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_path", {"scripts": "/python/scripts"}.get)
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    run(tmp_path, "progress")
+    assert os.environ["PATH"].split(os.pathsep)[0] == "/python/scripts"
+
+
+def test_what_a_file_cannot_hold_stops_no_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("PYTHONPATH", "")
+    done = CliRunner(charset="cp1252").invoke(main, ["init", "kurs_für_Łukasz"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("kurs_für_?ukasz holds the course")
+
+
+def test_the_way_that_macos_and_windows_are_to_take_ends_with_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The parts of `.ci/student.py` that Linux alone does not take."""
+    program = runpy.run_path(str(HERE / ".ci" / "student.py"))
+    globals_of = program["grading_is_refused"].__globals__
+
+    def autograde(*arguments: str, succeeds: bool = True) -> str:
+        done = CliRunner().invoke(main, arguments)
+        assert (done.exit_code == 0) == succeeds, done.output
+        return done.output
+
+    monkeypatch.setitem(globals_of, "autograde", autograde)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("PYTHONPATH", "")
+    program["make_class"](tmp_path / "course")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("autograde.grading.batch.missing", missing.__wrapped__)
+    assert "Walled kernels need Linux" in program["grading_is_refused"]()
+
+
+def test_a_program_is_found_where_pip_puts_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find = runpy.run_path(str(HERE / ".ci" / "student.py"))["found"]
+    program = tmp_path / "autograde"
+    program.touch(0o755)
+    monkeypatch.setattr(sysconfig, "get_path", {"scripts": str(tmp_path)}.get)
+    assert find("autograde") == str(program)

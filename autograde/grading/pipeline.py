@@ -156,7 +156,7 @@ def _reference(version: Version) -> Program:
 
 @lru_cache(maxsize=8)
 def _text(version: Version) -> NotebookNode:
-    return parse_text(version.text.decode())
+    return parse_text(version.text.decode("utf-8-sig"))
 
 
 @lru_cache(maxsize=2)

@@ -40,7 +40,9 @@ def finish_in_time(
 
 def _work(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
     try:
-        asyncio.run(work())
+        # on Windows the default is a loop on which zmq works only with a thread more, and warns
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(work())
     except BaseException as error:
         done.set_exception(error)
     else:
