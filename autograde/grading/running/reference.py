@@ -194,6 +194,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
             raise
     finally:
         timer.cancel()
+        timer.join()  # a process that has other threads should not fork
 
 
 def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
