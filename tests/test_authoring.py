@@ -12,7 +12,9 @@ from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
-from autograde.course import Lesson
+from autograde.course import CourseError, Lesson
+from autograde.grading.limits import Limits
+from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
 from autograde.lesson_files import parse_text
@@ -323,6 +325,37 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     (checked,) = check.check(mine)
     (fault,) = (fault for fault in checked.faults if "cut_off" in fault)
     assert words in fault
+
+
+ENDLESS = """
+## {heading}: endless
+> a loop ends by itself.
+
+What changes in it?
+```python
+def center_rows(x):
+    while True:
+        pass
+```
+"""
+
+
+@pytest.mark.parametrize("heading", ["wrong", "right"])
+def test_an_answer_that_does_not_end_is_interrupted_as_in_grading(
+    heading: str, mine: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "Limits", lambda: Limits(cell_seconds=1))
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text() + ENDLESS.format(heading=heading))
+    faults = check.judge_variants(mine, mine.exercise("center_rows")).faults
+    if heading == "wrong":
+        assert faults == ()
+    else:
+        (fault,) = faults
+        assert fault.startswith("the right variant endless fails “every row has the mean 0”: The")
+        assert "was interrupted: `center_rows(x)` took too long (in line " in fault
+        with pytest.raises(CourseError, match="right variant endless fails"):
+            measure(mine, seeds=[1])
 
 
 @pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])

@@ -10,9 +10,9 @@ from conftest import HERE
 
 from autograde.authoring.marks import own_answer, without_solution
 from autograde.course import CURRICULUM, lessons
-from autograde.grading.running.reference import Program, load
+from autograde.grading.running.reference import Program, load, run
 from autograde.rubric.checks import Reading, share_of
-from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 OTHERS = {
@@ -159,6 +159,105 @@ def test_students_may_write_the_whole_class(tmp_path: Path) -> None:
     students = without_solution(answer)
     assert "deposit" not in students
     assert len(wrong_lines(reference, "Account", students)) == 3
+
+
+STACK = """
+class EmptyStack(IndexError):
+    pass
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+
+    def pop(self):
+        if not self.items:
+            raise EmptyStack("nothing is left")
+        return self.items.pop()
+"""
+STACKS = {
+    ("items.pop()", "items.pop(0)"): ["last in, first out"],
+    ("def __init__(self):\n        self.items = []", "items = []"): ["two stacks share nothing"],
+    ("raise EmptyStack", "raise IndexError"): ["an empty one raises EmptyStack"],
+    ("EmptyStack", "IndexError"): ["an empty one raises EmptyStack"],
+    ("(IndexError)", "(ValueError)"): ["last in, first out", "two stacks share nothing"],
+    ("return self.items.pop()", "self.items.pop()"): [
+        "last in, first out",
+        "two stacks share nothing",
+    ],
+    ('raise EmptyStack("nothing is left")', "return None"): [
+        "last in, first out",
+        "two stacks share nothing",
+        "an empty one raises EmptyStack",
+    ],
+    ("class Stack", "class Other(EmptyStack):\n    pass\n\nclass Stack"): [],
+    ('EmptyStack("nothing is left")', 'type("Own", (EmptyStack,), {})()'): [],
+}
+"""Changes of a class, and the lines that these fail."""
+
+
+@pytest.mark.parametrize(("change", "fails"), STACKS.items())
+def test_errors_between_results_and_two_objects_are_judged(
+    change: tuple[str, str], fails: list[str], tmp_path: Path
+) -> None:
+    setup, rubric = block("objects setup"), block("objects rubric")
+    reference = program(tmp_path, "Stack", setup, STACK, rubric)
+    assert change[0] in STACK
+    assert wrong_lines(reference, "Stack", STACK.replace(*change)) == fails
+
+
+def test_a_step_that_is_wrong_has_a_name(tmp_path: Path) -> None:
+    setup, rubric = block("objects setup"), block("objects rubric")
+    reference = program(tmp_path, "Stack", setup, STACK, rubric)
+    answer = STACK.replace("items.pop()", "items.pop(0)")
+    (line, *_), (got, *_) = (
+        it.record("Stack", 1).lines for it in (reference, reference.with_answer(answer))
+    )
+    found = difference("call", got.cases[1].outcome, line.cases[1])
+    assert found.at == ", 3. pop"
+
+
+SORTS = """
+def digit_sum(n):
+    return n if n < 10 else n % 10 + digit_sum(n // 10)
+
+def merge_sort(numbers):
+    if len(numbers) < 2:
+        return list(numbers)
+    middle = len(numbers) // 2
+    one, other = merge_sort(numbers[:middle]), merge_sort(numbers[middle:])
+    result = []
+    while one and other:
+        result.append(one.pop(0) if one[0] <= other[0] else other.pop(0))
+    return result + one + other
+"""
+QUADRATIC = """
+def merge_sort(numbers):
+    result = []
+    for x in numbers:
+        result.insert(sum(y < x for y in result), x)
+    return result
+"""
+
+
+def test_comparisons_and_loops_are_counted(tmp_path: Path) -> None:
+    setup, rubric = block("cost setup"), block("cost rubric")
+    reference = program(tmp_path, "merge_sort", setup, SORTS, rubric)
+    slow = ["at most 6,000 comparisons for 300 numbers"]
+    assert wrong_lines(reference, "merge_sort", QUADRATIC) == slow
+    wrong = "def merge_sort(numbers):\n    return numbers"
+    assert wrong_lines(reference, "merge_sort", wrong) == ["a sorted list", *slow]
+    heap = "from heapq import merge\n" + SORTS.replace("result = []", "return [*merge(one, other)]")
+    assert wrong_lines(reference, "merge_sort", heap) == []
+    assert wrong_lines(reference, "merge_sort", "merge_sort = sorted") == []
+    assert reference.names["without_loops"](123) == {"sum": 6, "loops": []}
+    run("def digit_sum(n):\n    return sum(int(d) for d in str(n))", reference.names)
+    assert reference.names["without_loops"](123) == {"sum": 6, "loops": ["comprehension"]}
+    run("def merge_sort(numbers):\n    numbers.sort()\n", reference.names)
+    answer = reference.names["merge_sort"]
+    assert reference.names["used"](answer, "sort", "sorted") == ["sort"]
 
 
 DEEDS = """

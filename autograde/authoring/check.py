@@ -184,7 +184,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
     failed: Failures = defaultdict(lambda: defaultdict(list))
     missed: dict[Variant, list[Missed]] = {variant: [] for variant in variants.wrong}
     broken: dict[str, str] = {}
-    lines, of_lines = 0, list[str]()
+    lines, of_lines, endless = 0, list[str](), set[Variant]()
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
@@ -203,7 +203,12 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
                 verdict = judge(recording, key, trusted=True)
                 _note(failed[f"the right variant {variant.name}"], verdict, own)
         for variant, found in missed.items():
-            found.append(_missed(expected.record(reference, variant, seed), key))
+            if variant in endless:
+                continue  # it would take as long again
+            recording = expected.record(reference, variant, seed)
+            if recording.stopped and recording.stopped.error == "KeyboardInterrupt":
+                endless.add(variant)
+            found.append(_missed(recording, key))
     judged = {variant: found for variant, found in missed.items() if found}
     earned = {variant.name: _most(found).share for variant, found in judged.items()}
     shares = sorted(earned.items(), key=lambda item: -item[1])
@@ -325,7 +330,8 @@ def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] 
     """Note the lines that an answer fails, with why, and return them; `known` are left out."""
     wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
     for line in wrong:
-        lines[line.name].append(line.failure.sentence if line.failure else verdict.note)
+        said = line.failure.sentence if line.failure else ""
+        lines[line.name].append(said or verdict.note)
     return {line.name for line in wrong}
 
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import Exercise, Lesson, grade_id
+from autograde.course import CourseError, Exercise, Lesson, grade_id
 from autograde.grading.running.reference import (
     Lines,
     Measured,
@@ -31,6 +31,7 @@ from autograde.grading.running.reference import (
     right_recording,
 )
 from autograde.lesson_files import read_text
+from autograde.rubric.judge import stop_in_words
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import tensors_in
@@ -174,9 +175,17 @@ def _spread(
     seed: int,
     wanted: Recording,
 ) -> dict[str, float]:
-    """Return for each measured line the largest distance of a right answer from the reference."""
+    """Return for each measured line the largest distance of a right answer from the reference.
+
+    Raises:
+        CourseError: a right variant ends its rubric early.
+    """
     others = [reference.record(exercise.name, seed, double=True)]
-    others += [expected.record(reference, variant, seed) for variant in variants.right]
+    for variant in variants.right:
+        others.append(recording := expected.record(reference, variant, seed))
+        if recording.stopped:
+            why = stop_in_words(recording.stopped)
+            raise CourseError(f"{exercise.name}: the right variant {variant.name} fails. {why}")
     spread: dict[str, float] = {}
     for other in others:
         for line, same in zip(wanted.lines, other.lines, strict=True):

@@ -3,6 +3,7 @@
 Only for the course's own code, because it runs in this process.
 """
 
+import ctypes
 import linecache
 import re
 import warnings
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import RLock
+from threading import RLock, Timer, get_ident
 from typing import Any, TypedDict
 
 from nbformat import NotebookNode
@@ -21,6 +22,7 @@ from autograde.course import CourseError, Exercise, Lesson, grade_id
 from autograde.course_package import bring_in
 from autograde.data_files import readable_files
 from autograde.files import write_files
+from autograde.grading.limits import Limits
 from autograde.lesson_files import read_text
 from autograde.rubric import session
 from autograde.rubric.given import keep
@@ -106,6 +108,8 @@ class Program:
     def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
         """Return what the rubric of an exercise records with this seed.
 
+        A call that takes longer than a cell may in grading is interrupted, as it is there.
+
         Raises:
             CourseError: the lesson has no such rubric, it opens another, or it fails before that.
         """
@@ -116,7 +120,8 @@ class Program:
         with asked as recordings, self._in_place(), place, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
-                run(self.rubrics[exercise], {**self.names, "rubric": rubric})
+                with interrupted_after(Limits().cell_seconds):
+                    run(self.rubrics[exercise], {**self.names, "rubric": rubric})
             except Exception as error:
                 # a variant that breaks the rubric cell itself; the recording says what stopped it
                 if exercise not in recordings:
@@ -167,6 +172,29 @@ def at_hand(files: Files) -> Iterator[None]:
         write_files(Path(folder), files)
         with chdir(folder):
             yield
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """End what takes longer by a KeyboardInterrupt in this thread, which goes no further."""
+    thread, late = ctypes.c_ulong(get_ident()), False
+
+    def interrupt() -> None:
+        nonlocal late
+        late = True
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
+
+    timer = Timer(seconds, interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not late:
+            raise
+    finally:
+        timer.cancel()
+        timer.join()  # a process that has other threads should not fork
 
 
 def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
