@@ -404,6 +404,11 @@ FAULTS = [
         "tests/test_running.py -k disturbed_is_graded_after_them",
     ),
     Fault(
+        "every worker loads every lesson", COORDINATOR,
+        "lesson = lesson_of.get(executor)", "lesson = None",
+        "tests/test_running.py -k stays_with_its_lesson",
+    ),
+    Fault(
         "a process that is stuck stays", "autograde/grading/workers.py",
         "exit=True,", "exit=False,",
         "tests/test_processes.py -k ends_in_time",

@@ -31,7 +31,7 @@ from classes import (
     make_course,
     scores,
 )
-from conftest import run
+from conftest import HERE, run
 from nbgrader.converters import Autograde, GenerateFeedback
 from nightly import nightly
 
@@ -40,7 +40,7 @@ from autograde.course_config import convert, course_config
 from autograde.grader import JUDGES, RUNS, SHOWS, grader_of
 from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.coordinator import Coordinator
+from autograde.grading.coordinator import Coordinator, by_lesson, next_for
 from autograde.grading.running import job as job_module
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
@@ -102,6 +102,19 @@ def ran(root: Path, student: str) -> Ran:
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
     assert scores(graded) == {"perfect": 13, "process_ended": 11, "not_json": 0, "untouched": 0}
     assert all(file(graded, student, "feedback").is_file() for student in STUDENTS)
+
+
+def test_a_worker_stays_with_its_lesson_then_begins_another_then_helps() -> None:
+    first, second, third = list(lessons(HERE).values())[:3]
+    places = [Place(str(n), each) for each, n in [(first, 1), (second, 1), (third, 1)] * 2]
+    todo, lesson_of = by_lesson([*places, Place("last", third)]), {}
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        taken = [next_for(each, todo, lesson_of).lesson for each in (one, other, one, other)]
+        assert taken == [first, second, first, second]
+        assert next_for(one, todo, lesson_of) == places[2]  # in the order given
+        assert next_for(other, todo, lesson_of).lesson == third
+        assert next_for(one, todo, lesson_of).student == "last"
+    assert not todo
 
 
 def test_a_run_with_nothing_to_do_starts_no_kernels(
@@ -185,6 +198,7 @@ class Quick:
         monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
         monkeypatch.setattr(template, "prepare", lambda *_: None)
+        monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

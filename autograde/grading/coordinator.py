@@ -5,7 +5,6 @@ No other process touches the gradebook.
 
 import asyncio
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
@@ -62,6 +61,8 @@ from autograde.versions import notebook, versions
 AHEAD = 2
 """Submissions with each worker: one in progress, the next waiting."""
 
+Todo = dict[Lesson, list[Place]]
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -101,6 +102,7 @@ class Coordinator:
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False
+        self._lesson_of: dict[Executor, Lesson] = {}
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
@@ -132,17 +134,18 @@ class Coordinator:
         self, submissions: Sequence[Place], report: Callable[[Done], None]
     ) -> None:
         """Grade; those that others may have disturbed again after them, one at a time."""
-        ways, todo = [*self.executors] * AHEAD, deque(submissions)
+        ways = [*self.executors] * AHEAD
+        todo = by_lesson(submissions)
         await asyncio.gather(*(self._keep_busy(executor, todo, report) for executor in ways))
         self._alone = True
-        await self._keep_busy(ways[0], deque(self._aside), report)
+        await self._keep_busy(ways[0], by_lesson(self._aside), report)
 
     async def _keep_busy(
-        self, executor: Executor, todo: deque[Place], report: Callable[[Done], None]
+        self, executor: Executor, todo: Todo, report: Callable[[Done], None]
     ) -> None:
         """Give a worker one submission after another until none is left to begin."""
         while todo:
-            done = await self._take(todo.popleft(), executor)
+            done = await self._take(next_for(executor, todo, self._lesson_of), executor)
             if done is not None:
                 report(done)
 
@@ -298,6 +301,31 @@ class Coordinator:
 async def _work(executor: Executor, call: Callable[..., Any], *given: Any) -> Any:
     """Have a worker do something; the other submissions go on meanwhile."""
     return await asyncio.get_running_loop().run_in_executor(executor, call, *given)
+
+
+def by_lesson(places: Sequence[Place]) -> Todo:
+    """Return the submissions of each lesson, the first at the end of its list."""
+    todo: Todo = {}
+    for place in reversed(places):
+        todo.setdefault(place.lesson, []).append(place)
+    return dict(reversed(todo.items()))
+
+
+def next_for(executor: Executor, todo: Todo, lesson_of: dict[Executor, Lesson]) -> Place:
+    """Remove and return what a worker does next: one of the lesson that it has loaded.
+
+    If there is none, it begins a lesson, or helps with the one most of which is left.
+    """
+    lesson = lesson_of.get(executor)
+    if lesson not in todo:
+        begun = lesson_of.values()
+        fresh = (each for each in todo if each not in begun)
+        lesson = next(fresh, None) or max(todo, key=lambda each: len(todo[each]))
+        lesson_of[executor] = lesson
+    place = todo[lesson].pop()
+    if not todo[lesson]:
+        del todo[lesson]
+    return place
 
 
 def _digest(facts: Any) -> str:

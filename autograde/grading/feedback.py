@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import takewhile
@@ -16,7 +17,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
-from autograde.grading.record import NOTE, Record, read_note
+from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import highlighter, lexer_of, offline
 from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
@@ -76,6 +77,13 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
         "late_penalty": marks.penalty or 0,
         "student_name": marks.student,
     }
+
+
+def get_ready(released: NotebookNode) -> None:
+    """Make the page of the released notebook: later pages reuse its template and highlighting."""
+    about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
+    nb = write_note(Record(deepcopy(released)))
+    _exporter().from_notebook_node(nb, {"nbgrader": about})
 
 
 @cache

@@ -41,7 +41,7 @@ class Rules:
 
     `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
     `practice` those that know of mistakes. `secret` is as in `job_of`. `ways` are right answers to
-    show to those who have found one.
+    show to those who have found one. `get_ready` makes pages quick.
     """
 
     lesson: Lesson
@@ -50,6 +50,7 @@ class Rules:
     practice: Callable[[], dict[str, Key]] = dict
     secret: bytes = b""
     ways: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
+    get_ready: Callable[[], None] = lambda: None
 
 
 def rules_of(version: Version, secret: bytes) -> Rules:
@@ -60,6 +61,7 @@ def rules_of(version: Version, secret: bytes) -> Rules:
         partial(practice_of, version),
         secret,
         json.loads(version.ways or b"{}"),
+        partial(_get_page_ready, version),
     )
 
 
@@ -120,6 +122,7 @@ def grade_restored(
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(rules.keys, job.seed)
         practice = meanwhile.submit(rules.practice)
+        meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if rules.secret else dict)
         if not record.problem and (ran is None or ran.key != job.key):
@@ -189,6 +192,12 @@ def _withdraw(key: Key, lines: tuple[str, ...]) -> Key:
 def practice_of(version: Version) -> dict[str, Key]:
     """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
     return unpack_keys(version.practice) if version.practice else {}
+
+
+@lru_cache(maxsize=8)
+def _get_page_ready(version: Version) -> None:
+    """Make a page of the lesson once in a process, so that its first submission waits less."""
+    feedback.get_ready(notebook(version))
 
 
 def make_harmless(record: Record, rules: Rules) -> Record:
