@@ -524,7 +524,7 @@ def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3), 2 * r.normal(6, 3))
-    layer.idea.outputs("for any d_in and d_out", 2 * r.normal(6, 7), d_in=7, d_out=5)
+    layer.idea.outputs("for any d_in and d_out", r.normal(6, 7) / 2, 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
     layer.conventions(r.normal(6, 3))
