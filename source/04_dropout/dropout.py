@@ -212,7 +212,7 @@ def keep_mask(shape, p):
 @rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), r.probability(0.1, 0.3)))
-    r.check("about a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5), ((150, 90), 0.003))
+    r.check("about a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5), ((200, 150), 0.003))
     r.idea.drops_independently("each entry is 0 with probability p, by itself, anew at each call", keep_mask, (4, 3, 6, 4), 0.45)
     r.each("p = 0 keeps all, p = 1 drops all", keep_mask, ((2, 3), 0), ((20, 30), 0.0), ((2, 3), 1), ((20, 30), 1.0))
     r.call("p = 0 keeps an entry for which torch.rand draws exactly 0", r.where_rand_is_zero(keep_mask), (60, 60), 0.0)
