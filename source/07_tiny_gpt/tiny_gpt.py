@@ -386,7 +386,7 @@ def sample(logits, temperature=1.0, top_p=1.0):
 @rubric("sample")  # the contract as a checklist; open this cell to read it
 def _(r):
     two, close = r.logits((0.5, 0.3, 0.15, 0.05), (0.28, 0.26, 0.24, 0.22)), r.logits((0.45, 0.44, 0.08, 0.03), (0.9, 0.05, 0.03, 0.02))
-    three, flat = r.logits((0.5, 0.3, 0.2)), r.logits((0.31, 0.26, 0.22, 0.11, 0.1))
+    three, flat = r.logits(*3 * [(0.5, 0.3, 0.2)]), r.logits(*2 * [(0.31, 0.26, 0.22, 0.11, 0.1)])
     r.draws_tokens("each token as often as the softmax says, drawn anew for each row and call", sample, (two,), (r.normal(1, 40),))
     r.draws_tokens("the scores are divided by the temperature", sample, (three, 0.1), (r.logits((0.96, 0.02, 0.01, 0.01)), 6.0))
     r.draws_tokens("only the likeliest tokens that reach top_p together, in proportion", sample, (close, 1.0, 0.7), (flat, 1.0, 0.7))
