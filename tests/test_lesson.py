@@ -34,7 +34,7 @@ EXERCISES = {
     for lesson in LESSONS.values()
     for exercise in lesson.exercises
 }
-AT_ONCE = [name for name in EXERCISES if name < "03"]
+AT_ONCE = [name for name in EXERCISES if name < "05"]
 """Those whose variants `make test` judges, too."""
 NUMBERS = json.loads((HERE / "tests" / "numbers.json").read_text())
 TABLES = [(lesson, name) for lesson in LESSONS for name in NUMBERS.get(lesson, [])]
@@ -42,7 +42,7 @@ TABLES = [(lesson, name) for lesson in LESSONS for name in NUMBERS.get(lesson, [
 
 @pytest.mark.parametrize("name", few(EXERCISES.keys(), *AT_ONCE))
 def test_every_variant_is_judged_as_it_should_be(name: str) -> None:
-    checked = check.judge_variants(*EXERCISES[name], seeds=check.CHECKED_SEEDS)
+    checked = check.judge_variants(*EXERCISES[name], seeds=check.CHECKED_SEEDS[:2])
     assert checked.faults == ()
     assert checked.right >= 2
     assert checked.wrong >= 4

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE, run
+from nightly import nightly
 
+from autograde.authoring.check import CHECKED_SEEDS, judge_variants
 from autograde.authoring.mutants import MUTATIONS, mutant
 from autograde.authoring.variants import Variants, apply_edit, read_variants
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Exercise, Lesson, lessons
 
 EXERCISE = "attention_scores"
 FILE = """\
@@ -222,3 +224,19 @@ def test_a_misspelt_name_is_answered_with_the_others(names: tuple[str, str], sai
     result = run(HERE, "variant", *names)
     assert result.exit_code == 1
     assert said in result.output
+
+
+@nightly
+@pytest.mark.parametrize(
+    ("lesson", "exercise"),
+    [
+        pytest.param(lesson, exercise, id=f"{lesson.name}-{exercise.name}")
+        for lesson in lessons(HERE).values()
+        for exercise in lesson.exercises
+    ],
+)
+def test_every_variant_is_judged_as_it_should_be_on_other_seeds(
+    lesson: Lesson, exercise: Exercise
+) -> None:
+    """What an answer earns depends on the inputs drawn; tests/test_lesson.py has the first two."""
+    assert judge_variants(lesson, exercise, seeds=CHECKED_SEEDS[2:]).faults == ()
