@@ -277,7 +277,11 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
 
 
 def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
-    """Return the lessons that are named, each with the exercises of it that are named instead."""
+    """Return the lessons that are named, each with the exercises of it that are named instead.
+
+    Raises:
+        CourseError: there is nothing of a name.
+    """
     of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
     whole = tuple(name for name in names if name not in of)
     found: dict[Lesson, tuple[Exercise, ...]] = {}

@@ -38,7 +38,11 @@ def read_utf8(path: Path) -> str:
 
 
 def read_text(lesson: Lesson) -> "NotebookNode":
-    """Return the lesson's text as a notebook."""
+    """Return the lesson's text as a notebook.
+
+    Raises:
+        CourseError: there is none.
+    """
     return parse_text(text_of(lesson))
 
 

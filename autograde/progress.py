@@ -141,6 +141,7 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
 
 
 def note_packed(lesson: Path) -> None:
+    """Note that a lesson was packed or submitted just now."""
     keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
 
 

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from pages import Outline, outline_of
 
 from autograde.authoring.marks import kept_back
-from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, opening, render
+from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, opening_of, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
@@ -143,7 +143,7 @@ def test_the_first_page_opens_as_the_first_lesson_does(site: Path) -> None:
 def test_a_lesson_without_figures_opens_with_words(tmp_path: Path) -> None:
     words = nbformat.v4.new_markdown_cell("# Title\n\nA note.\n\nWords.\n\nMore words.")
     code = nbformat.v4.new_code_cell("1", outputs=[])
-    assert opening(nbformat.v4.new_notebook(cells=[words, code]), tmp_path) == "Words."
+    assert opening_of(nbformat.v4.new_notebook(cells=[words, code]), tmp_path) == "Words."
     assert not [*tmp_path.iterdir()]
 
 

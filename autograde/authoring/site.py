@@ -89,7 +89,7 @@ def build_site(root: Path, target: Path) -> None:
         shown = {lesson.name: lesson_page(lesson) for lesson in lessons(root).values()}
         for name, page in shown.items():
             nbformat.write(page, pages / f"{name}.ipynb")
-        first = opening(next(iter(shown.values())), pages)
+        first = opening_of(next(iter(shown.values())), pages)
         (pages / "index.md").write_text(index_page(root, first), encoding="utf-8")
         shutil.copy(root / GUIDE, pages / "guide.md")
         render(pages, site, read_course(root).title)
@@ -117,7 +117,7 @@ def render(pages: Path, site: Path, title: str) -> None:
         page.write_text(SCROLLS.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")
 
 
-def opening(page: NotebookNode, pages: Path) -> str:
+def opening_of(page: NotebookNode, pages: Path) -> str:
     """Return the first paragraph of a lesson's page, and its first figure, put among the pages."""
     paragraph: str = page.cells[0].source.split("\n\n")[2]  # after the title and TO_READ
     outputs = [output for cell in page.cells for output in cell.get("outputs", [])]

@@ -92,7 +92,11 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
 
 
 def find_variant(root: Path, exercise: str, name: str) -> Variant:
-    """Return the variant of this name."""
+    """Return the variant of this name.
+
+    Raises:
+        CourseError: there is no such exercise or variant.
+    """
     places = {e.name: (lesson, e) for lesson in lessons(root).values() for e in lesson.exercises}
     variants = read_variants(*pick("exercise", exercise, places))
     known = {variant.name: variant for variant in (*variants.right, *variants.wrong)}

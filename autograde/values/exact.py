@@ -90,4 +90,5 @@ READ: dict[str, Callable[[str], Plain]] = {
 
 
 def from_text(name: str, text: str) -> Plain:
+    """Return the value that `to_text` made text of."""
     return to_plain(READ[name](str(text)), ())

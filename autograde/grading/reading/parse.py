@@ -23,6 +23,7 @@ class _NoNotebook(Exception):
 
 
 def parse_submission(submission: Submission) -> Record:
+    """Parse the notebook of a submission."""
     record = Record(problem=submission.problem)
     if not submission.problem:
         record = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
