@@ -1,5 +1,6 @@
 """Lessons as notebooks, and the grader behind them: for any course.
 
+course/     a course's folder: its lessons, their files and versions, its package
 values/     the values that a rubric can record: compared, packed and shown
 rubric/     what a rubric can ask, what it records, how that is judged and shown
 notebook/   what else a lesson imports: practice, progress, pictures, sliders
@@ -11,11 +12,10 @@ lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
-course, course_config, course_package and versions are the course itself, nbgrader_settings what it
-asks of nbgrader; installed finds courses that came in wheels; cli and terminal are the command;
-grader says which grader this is; progress is what a student has solved, cards what to remember of
-it; data_files are those that travel with a lesson, files writes whole ones; words escapes text that
-a student may have written.
+nbgrader_settings is what a course asks of nbgrader; installed finds courses that came in wheels;
+cli and terminal are the command, server a Jupyter server in its process; grader says which grader
+this is; progress is what a student has solved, cards what to remember of it; files writes whole
+ones; words escapes text that a student may have written.
 """
 
 __version__ = "1.0.0"

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autograde import course
+from autograde.course.lessons import (
+    CURRICULUM,
+    CourseError,
+    Lesson,
+    choose,
+    choose_exercises,
+    find_root,
+    read_course,
+)
 from autograde.installed import manual
 from autograde.words import printable
 
@@ -29,11 +37,11 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # click ends quietly when the pipe's reader is gone
-        except (course.CourseError, OSError) as error:
+        except (CourseError, OSError) as error:
             raise click.ClickException(reason(error)) from error
 
 
-def reason(error: course.CourseError | OSError) -> str:
+def reason(error: CourseError | OSError) -> str:
     """Return an error as text for the terminal; parts of it may come from a student."""
     said = str(error)
     if isinstance(error, OSError) and error.filename:
@@ -55,25 +63,25 @@ def main(ctx: click.Context, name: str) -> None:
 
 def the_course() -> Path:
     """Return the folder of the course around this one; from now on its package can be imported."""
-    from autograde.course_package import make_importable
+    from autograde.course.package import make_importable
 
-    root = course.find_root(Path.cwd())
+    root = find_root(Path.cwd())
     make_importable(root)
     return root
 
 
-def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
+def chosen(names: tuple[str, ...]) -> list[Lesson]:
     """Return the named lessons of this folder's course, or all."""
-    return course.choose(the_course(), names)
+    return choose(the_course(), names)
 
 
 def the_project() -> "Project":
     """Return the project that this folder belongs to."""
-    from autograde.course_package import make_importable
+    from autograde.course.package import make_importable
     from autograde.workspace.project import find_project
 
     project = find_project(Path.cwd(), click.get_current_context().obj)
-    if (project.root / course.CURRICULUM).is_file():  # its author's own folder
+    if (project.root / CURRICULUM).is_file():  # its author's own folder
         make_importable(project.root)
     return project
 
@@ -85,7 +93,7 @@ def init(folder: Path) -> None:
     from autograde.authoring.new import init as make
 
     lesson = make(folder)
-    print(f"{folder} holds the course {course.read_course(folder).title!r} with {lesson.name}.")
+    print(f"{folder} holds the course {read_course(folder).title!r} with {lesson.name}.")
     print(f"Next: cd {folder}; autograde build; then write over what says REPLACE.")
     print(f"How to write a lesson: {manual() / 'authoring.md'}")
 
@@ -98,7 +106,7 @@ def new(lesson: str) -> None:
 
     root = the_course()
     folder = make(root, lesson).folder.relative_to(root)
-    print(f"{folder}/ holds the lesson; {course.CURRICULUM} has its entry.")
+    print(f"{folder}/ holds the lesson; {CURRICULUM} has its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print(f"How to add an exercise: {manual() / 'authoring.md'}")
 
@@ -133,7 +141,7 @@ def check(names: tuple[str, ...], measure: bool) -> None:
 
     With --measure, an exercise that is named is measured in any case.
     """
-    wanted = course.choose_exercises(the_course(), names)  # report a wrong name at once
+    wanted = choose_exercises(the_course(), names)  # report a wrong name at once
     from autograde.authoring.check import check_and_show
     from autograde.authoring.measure import measure as measure_lesson
 
@@ -278,7 +286,7 @@ def mark(lesson: str, options: tuple[str, ...]) -> None:
     """
     (wanted,) = chosen((lesson,))
     if not wanted.written:
-        raise course.CourseError(f"{lesson} has no question to answer in words")
+        raise CourseError(f"{lesson} has no question to answer in words")
     from autograde.marking.page import open_page
 
     open_page(wanted, options)
@@ -304,7 +312,7 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
             page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
             written += 1
             print(f"{lesson.name}: {page}")
-        except course.CourseError as error:
+        except CourseError as error:
             print(printable(f"{lesson.name}: {error}"))
             # of all lessons, some may not have been taught yet
             failed += bool(lessons) or not isinstance(error, NothingGraded)
@@ -324,7 +332,7 @@ def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
-    print(export_grades(course.find_root(Path.cwd()), form, lessons, file))
+    print(export_grades(find_root(Path.cwd()), form, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

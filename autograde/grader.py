@@ -9,14 +9,15 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from autograde import __version__
-from autograde.course_package import files_of, folder_of
+from autograde.course.package import files_of, folder_of
 
 SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
     "cards.py": RUNS,
-    "data_files.py": RUNS,
+    "course/data_files.py": RUNS,
+    "course/package.py": RUNS,
     "files.py": RUNS,
     "installed.py": RUNS,
     "notebook": RUNS,
@@ -29,9 +30,9 @@ PARTS = {
     "grading/running/notebook_client.py": RUNS,
     "grading/running/outputs.py": RUNS,
     "grading/running/run.py": RUNS,
-    "course.py": JUDGES,
-    "lesson_files.py": JUDGES,
-    "course_package.py": RUNS,
+    "course/lesson_files.py": JUDGES,
+    "course/lessons.py": JUDGES,
+    "course/versions.py": JUDGES,
     "grading": JUDGES,
     "rubric/checks.py": JUDGES,
     "rubric/judge.py": JUDGES,
@@ -42,7 +43,6 @@ PARTS = {
     "values/differences.py": JUDGES,
     "values/frame_tables.py": JUDGES,
     "values/layout.py": JUDGES,
-    "versions.py": JUDGES,
     "words.py": JUDGES,
     "grading/feedback.py": SHOWS,
     "grading/templates": SHOWS,

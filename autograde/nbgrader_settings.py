@@ -6,7 +6,7 @@ A course's `nbgrader_config.py` calls `configure` and goes on to what is the tea
 from pathlib import Path
 from typing import Any
 
-from autograde.course_package import make_importable
+from autograde.course.package import make_importable
 from autograde.workspace.validate import ask_for_table
 
 

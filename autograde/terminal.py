@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from autograde.course import Lesson, plain_assignments
-from autograde.course import lessons as lessons_of
+from autograde.course.lessons import Lesson, plain_assignments
+from autograde.course.lessons import lessons as lessons_of
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import again
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
@@ -84,7 +84,7 @@ def _counts(done: list[Done], lesson: Lesson) -> Iterator[str]:
 
 def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     """Return one line for each lesson, and one for each name of another assignment."""
-    from autograde.course_config import course_config
+    from autograde.course.config import course_config
     from autograde.grading.gradebook import (
         as_recorded,
         due_date,

@@ -28,7 +28,7 @@ import psutil
 from student import COURSE, STEPS, Student, Task, work
 
 from autograde.authoring.variants import find_variant
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path += [str(HERE / "examples"), str(HERE / "tests")]

@@ -24,7 +24,7 @@ from browser import person  # noqa: E402
 from browser.conftest import ARGUMENTS, CHROMIUM, Lab, lab, watch  # noqa: E402
 
 from autograde.authoring.release import release  # noqa: E402
-from autograde.course import lessons  # noqa: E402
+from autograde.course.lessons import lessons  # noqa: E402
 
 ROUNDS = 3
 COMMAND = (sys.executable, "-m", "autograde.cli")

@@ -14,7 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import Exercise, Lesson, grade_id
+from autograde.course.lessons import Exercise, Lesson, grade_id
 
 SEED = 7
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent, indent
 
-from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 NAME = "01_values"
 CELL = '"locked": {locked}, "schema_version": 3, "solution": {solution}, "task": false'

@@ -2,7 +2,7 @@
 
 import random
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.report.classdata import WAITING, ClassData, Submission
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief

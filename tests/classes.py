@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from autograde.authoring.build import adopt
 from autograde.authoring.variants import Variant, read_variants
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Done, Place
 from autograde.sandbox.wall import missing

@@ -23,7 +23,7 @@ from traitlets.config import Config
 
 from autograde.authoring.same import NOT_COMPARED
 from autograde.cli import main
-from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.running.reference import as_kept
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric import session

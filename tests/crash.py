@@ -26,7 +26,7 @@ from classes import LESSON, contents, files_in, forget, grade_all, gradebook_of
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How
 from autograde.grading.running.job import Ran

@@ -439,7 +439,7 @@ FAULTS = [
         "tests/test_build.py -k somebody_tried",
     ),
     Fault(
-        "versions that 1.0 kept are not found", "autograde/versions.py",
+        "versions that 1.0 kept are not found", "autograde/course/versions.py",
         '".autograde" / "released" / lesson.name', '".autograde" / "builds" / lesson.name',
         "tests/test_from_1_0.py -k same_marks",
     ),

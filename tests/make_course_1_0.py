@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from classes import NO_WALL, fill, put_file, reference_answers, wrong_answer
 from nbgrader.api import Gradebook
 
-from autograde.course import Lesson, lessons
+from autograde.course.lessons import Lesson, lessons
 
 FILE = Path(__file__).with_name("course_1_0.zip")
 NAME, NOTEBOOK = "01_words", "words"

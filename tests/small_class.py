@@ -6,7 +6,7 @@ import classes
 import nbformat
 from classes import LESSON, fill, grade, gradebook_of, put_file, reference_answers, wrong_answer
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 
 NOTEBOOK = "causal_mask"
 

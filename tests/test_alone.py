@@ -11,7 +11,7 @@ from pages import outline_of
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde import cli
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading import pipeline
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import Job, Ran

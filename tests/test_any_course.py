@@ -13,7 +13,7 @@ from conftest import HERE, run
 from autograde.authoring.check import check
 from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
-from autograde.course import CURRICULUM, Lesson, lessons, read_course
+from autograde.course.lessons import CURRICULUM, Lesson, lessons, read_course
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.panel import to_display

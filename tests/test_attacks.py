@@ -24,7 +24,7 @@ from conftest import HERE, NEW, program
 from nbformat import NotebookNode
 from nightly import nightly
 
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.grading.running.job import job_of, seed_of
@@ -33,7 +33,7 @@ from autograde.grading.state import course_secret
 from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
-from autograde.versions import notebook, versions
+from autograde.course.versions import notebook, versions
 
 pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 

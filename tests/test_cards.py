@@ -10,7 +10,7 @@ from working_copy import LESSON, make_project
 
 from autograde.authoring.same import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
-from autograde.course import Lesson, lessons
+from autograde.course.lessons import Lesson, lessons
 from autograde.notebook import recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page
 from autograde.rubric.session import CellEnded

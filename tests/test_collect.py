@@ -12,7 +12,7 @@ from classes import gradebook_of
 from downloads import zip_collect, zipped
 from small_class import LESSON, NOTEBOOK, make_course
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.lms.recognise import Found, Owner, Person, read_metadata, recognise
 from autograde.lms.worksheet import Row, read_worksheets
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from conftest import HERE
 
-from autograde.course import CURRICULUM, CourseError, Lesson, lessons, read_course
-from autograde.course_package import NAMED, bring_in, files_of
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
+from autograde.course.package import NAMED, bring_in, files_of
 from autograde.grader import GRADER, RUNS, digest_of, grader_of
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes import lines
 from autograde.sandbox.wall import INSIDE, _own_files
-from autograde.versions import versions
+from autograde.course.versions import versions
 from autograde.workspace.project import find_project, read_lesson
 
 PACKAGE = "statistics_course"
@@ -116,7 +116,7 @@ def test_a_version_of_a_lesson_is_another_when_the_package_is(
 ) -> None:
     lesson = next(iter(lessons(course).values()))
     (before, *_) = versions(lesson)
-    monkeypatch.setattr("autograde.versions.digest_of", lambda package: "another")
+    monkeypatch.setattr("autograde.course.versions.digest_of", lambda package: "another")
     (after, *_) = versions(lesson)
     assert (before.text, before.released) == (after.text, after.released)
     assert before.digest != after.digest

@@ -10,7 +10,7 @@ from nbgrader.validator import Validator
 
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading.running.job import Job
 from autograde.grading.running.run import run_job
 from autograde.notebook.runs import SKIPPED, is_demonstration

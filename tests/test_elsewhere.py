@@ -17,7 +17,7 @@ from classes import LESSON, contents, grade_all, make_course, scores
 from nightly import nightly
 
 from autograde.authoring.build import adopt
-from autograde.course import CourseError, lessons
+from autograde.course.lessons import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How
 from autograde.grading.running.job import Job, Ran

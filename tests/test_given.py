@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nightly import few, nightly
 from traitlets.config import Config
 
-from autograde.course import Lesson, lessons, named_cells
+from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -29,8 +29,8 @@ from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
 from autograde.rubric.recording import Recording
 from autograde.sandbox.wall import missing
-from autograde.versions import notebook as built
-from autograde.versions import versions
+from autograde.course.versions import notebook as built
+from autograde.course.versions import versions
 
 OWN_CELLS = {
     "02_causal_mask": {

@@ -16,7 +16,7 @@ from classes import LESSON, NO_WALL, file_of, files_in, hand_in, make_course, sc
 from conftest import HERE
 from nightly import nightly
 
-from autograde.course import CourseError, Lesson
+from autograde.course.lessons import CourseError, Lesson
 from autograde.grader import GRADER, JUDGES, PARTS, RUNS, SHOWS, part_of, read_grader
 from autograde.grading import workers
 
@@ -42,7 +42,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("values/packing.py", RUNS),
         ("rubric/a_new_one.py", RUNS),
         ("sandbox/control_groups.py", RUNS),
-        ("course_package.py", RUNS),
+        ("course/package.py", RUNS),
         ("rubric/judge.py", JUDGES),
         ("rubric/checks.py", JUDGES),
         ("grading/verdicts.py", JUDGES),

@@ -14,7 +14,7 @@ from downloads import zipped
 from nbformat import NotebookNode
 from nightly import few
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import parse

@@ -13,7 +13,7 @@ from attacks import CONNECTIONS
 from jupyter_client.session import Session
 from nightly import few, nightly
 
-from autograde.course import CourseError
+from autograde.course.lessons import CourseError
 from autograde.grading.limits import Limits
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.notebook_client import GradingClient, SizedSession

@@ -10,7 +10,7 @@ import pytest
 from conftest import HERE, run
 from working_copy import LESSON, answer_all, make_project, mine
 
-from autograde.course import CourseError, lessons
+from autograde.course.lessons import CourseError, lessons
 from autograde.notebook.practice import _so_far
 from autograde.notebook.saved import cells_in, still_to_come
 from autograde.progress import PAGE, following, note, of_course, write_page

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_map
 from autograde.authoring import check
 from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
-from autograde.course import Exercise, Lesson, lessons
+from autograde.course.lessons import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key

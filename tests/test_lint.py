@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
-from autograde.course import Lesson, named_cells
+from autograde.course.lessons import Lesson, named_cells
 
 
 def doubled(nb: NotebookNode) -> None:

@@ -19,7 +19,7 @@ from marking_class import LESSON, QUESTION, make_marking_class, put, row_of
 from nbgrader.server_extensions.formgrader.handlers import template_path
 from traitlets.config import Config
 
-from autograde.course import CourseError, Lesson
+from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.record import NOTE
 from autograde.marking import page

@@ -9,7 +9,7 @@ from conftest import HERE, run
 
 from autograde.authoring import measure
 from autograde.authoring.expected import read_fingerprints, read_tolerances
-from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 EXERCISE = "center_rows"
 TEXT, VARIANTS = "my_lesson.py", f"variants/{EXERCISE}.md"

@@ -9,7 +9,7 @@ from classes import fill, reference_answers
 from nbformat import NotebookNode
 
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -19,8 +19,8 @@ from autograde.grading.running.run import run_job
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict
 from autograde.sandbox.wall import missing
-from autograde.versions import notebook as built
-from autograde.versions import versions
+from autograde.course.versions import notebook as built
+from autograde.course.versions import versions
 
 OWN = {
     "begin": "model = 1",

@@ -8,7 +8,7 @@ from nightly import few
 from pretend_gpu import GPU, pretend_gpu
 
 from autograde.authoring.expected import read_tolerances
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.panel import advice, to_display

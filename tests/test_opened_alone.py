@@ -13,7 +13,7 @@ from conftest import HERE
 from nbformat import NotebookNode
 from nightly import nightly
 
-from autograde.course import Lesson, grade_id, lessons, named_cells
+from autograde.course.lessons import Lesson, grade_id, lessons, named_cells
 from autograde.notebook.runs import is_demonstration
 from autograde.values.text import of_points
 

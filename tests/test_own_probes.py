@@ -9,7 +9,7 @@ import torch
 from conftest import HERE
 
 from autograde.authoring.marks import own_answer, without_solution
-from autograde.course import CURRICULUM, lessons
+from autograde.course.lessons import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load, run
 from autograde.rubric.checks import Reading, share_of
 from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases

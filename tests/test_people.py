@@ -12,7 +12,7 @@ from conftest import run
 from downloads import zip_collect, zipped
 
 from autograde import terminal
-from autograde.course import Lesson, lessons
+from autograde.course.lessons import Lesson, lessons
 from autograde.grading.gradebook import odd_due_date
 from autograde.lms.exports import export_grades
 from autograde.lms.people import read_numbers

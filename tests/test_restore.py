@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id
+from autograde.course.lessons import Lesson, grade_id
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record

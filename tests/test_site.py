@@ -17,7 +17,7 @@ from autograde.authoring.marks import kept_back
 from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, opening_of, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course import CourseError, Lesson, lessons
+from autograde.course.lessons import CourseError, Lesson, lessons
 from autograde.progress import PRACTICE_FILE
 from autograde.values.text import of_points
 

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine
 
 from autograde import progress
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.workspace.project import Project
 
 Cells = dict[str, NotebookNode]

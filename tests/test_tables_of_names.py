@@ -9,7 +9,7 @@ import pytest
 from conftest import HERE
 
 from autograde.authoring.expected import read_tolerances
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key

@@ -23,9 +23,9 @@ from traitlets.config import Config
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import main
-from autograde.course import Lesson, grade_id, lessons
-from autograde.course_config import convert
-from autograde.course_package import NEEDED
+from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.config import convert
+from autograde.course.package import NEEDED
 from autograde.grading.limits import LIMITS
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table

@@ -11,7 +11,7 @@ from nightly import nightly
 from autograde.authoring.check import CHECKED_SEEDS, judge_variants
 from autograde.authoring.mutants import MUTATIONS, mutant
 from autograde.authoring.variants import Variants, apply_edit, read_variants
-from autograde.course import CourseError, Exercise, Lesson, lessons
+from autograde.course.lessons import CourseError, Exercise, Lesson, lessons
 
 EXERCISE = "attention_scores"
 FILE = """\

@@ -13,15 +13,15 @@ from classes import LESSON, fill, grade_one, reference_answers
 from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
-from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
-from autograde.course_config import convert, course_config
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, lessons
+from autograde.course.config import convert, course_config
 from autograde.grading.nbgrader_steps import Restore
 from autograde.grading.state import read_ran
 from autograde.grading.submission import FAILED, GRADED, UNCHANGED, Place
 from autograde.report.class_report import render
 from autograde.report.classdata import read_class
 from autograde.rubric.judge import Verdict
-from autograde.versions import (
+from autograde.course.versions import (
     Version,
     checksums,
     notebook,

@@ -25,7 +25,7 @@ import autograde
 from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
 from autograde.cli import main
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.grading.running.deadline import finish_in_time
 from autograde.installed import MANUAL
 from autograde.progress import PAGE, PRACTICE_FILE

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde import server
-from autograde.course import CourseError, lessons
+from autograde.course.lessons import CourseError, lessons
 from autograde.progress import PAGE, PRACTICE_FILE, of_course
 from autograde.workspace import lab, update
 from autograde.workspace.project import Project, find_project

@@ -18,7 +18,7 @@ from nbgrader.api import Grade
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.course import CURRICULUM, Lesson, code_cells, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, code_cells, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.pipeline import marks_of
 from autograde.grading.reading.restore import MORE, restore

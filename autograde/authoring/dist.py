@@ -12,8 +12,8 @@ from typing import Any
 
 import autograde
 from autograde.authoring.release import copy_files, files_for_students
-from autograde.course import DUE, CourseError, Lesson, read_course, read_toml
-from autograde.course_package import CACHES, folder_of, needed_by
+from autograde.course.lessons import DUE, CourseError, Lesson, read_course, read_toml
+from autograde.course.package import CACHES, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
 GRADER = "autograde-notebooks"

@@ -22,7 +22,7 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
-from autograde.course import Exercise, Lesson, code_cells, grade_id, named_cells
+from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge

@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograde.authoring.measure import measure
 from autograde.authoring.sources import sync
-from autograde.course import CURRICULUM, CourseError, Lesson, lessons, read_course
-from autograde.course_package import folder_of, make_importable, needed_by
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
+from autograde.course.package import folder_of, make_importable, needed_by
 
 SKELETON = Path(__file__).parent / "skeleton"
 EXERCISE = "variants/center_rows.md"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograde.course import CourseError
+from autograde.course.lessons import CourseError
 from autograde.grading import state, workers
 from autograde.grading.submission import Done, Place
 from autograde.sandbox.imports import many_imports
@@ -53,7 +53,7 @@ def grade_class(
         with places as (executors, share):
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start
-                from autograde.course_config import course_config
+                from autograde.course.config import course_config
                 from autograde.grading import gradebook as book
                 from autograde.grading.coordinator import Coordinator
             say("reading the gradebook")

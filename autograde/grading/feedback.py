@@ -16,7 +16,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from autograde.course import grade_id
+from autograde.course.lessons import grade_id
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import highlighter, lexer_of, offline
 from autograde.grading.submission import Marks

@@ -29,7 +29,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
-from autograde.course import Lesson, state_folder
+from autograde.course.lessons import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
 

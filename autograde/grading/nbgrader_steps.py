@@ -29,8 +29,8 @@ from nbgrader.preprocessors import (
 )
 from traitlets import Bool, Enum, Float
 
-from autograde.course import CourseError, Lesson, find_root, lessons
-from autograde.data_files import withhold
+from autograde.course.lessons import CourseError, Lesson, find_root, lessons
+from autograde.course.data_files import withhold
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -42,7 +42,7 @@ from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Marks, Place
-from autograde.versions import notebook, other_rubrics, version_of, versions
+from autograde.course.versions import notebook, other_rubrics, version_of, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60

@@ -26,7 +26,7 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from autograde.course import code_cells
+from autograde.course.lessons import code_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.outputs import CUT_OFF, PNG, cut, plain_content
 from autograde.values.text import readable

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from autograde.course import CourseError, state_folder
+from autograde.course.lessons import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.submission import Place

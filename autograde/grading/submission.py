@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograde.course import CourseError, Lesson, pick
+from autograde.course.lessons import CourseError, Lesson, pick
 from autograde.grading.limits import LIMITS
 
 TIMESTAMP = "timestamp.txt"

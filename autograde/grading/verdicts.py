@@ -10,8 +10,8 @@ from datetime import date
 from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
 
-from autograde.course import Exercise, Lesson, code_cells, exercise_of, grade_id, named_cells
-from autograde.course_package import bring_in
+from autograde.course.lessons import Exercise, Lesson, code_cells, exercise_of, grade_id, named_cells
+from autograde.course.package import bring_in
 from autograde.grader import grader_of
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem

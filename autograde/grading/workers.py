@@ -25,14 +25,14 @@ from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, cast
 
-from autograde.course import CourseError
-from autograde.course_package import bring_in
+from autograde.course.lessons import CourseError
+from autograde.course.package import bring_in
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
-from autograde.versions import Version
+from autograde.course.versions import Version
 
 CONNECT_SECONDS = 20
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 
-from autograde.course import state_folder
+from autograde.course.lessons import state_folder
 from autograde.grading.gradebook import parse_time
 from autograde.grading.submission import ADDRESS, TIMESTAMP
 from autograde.lms.plain_copy import NotPlain, plain_copy

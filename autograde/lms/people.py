@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, Student
 
-from autograde.course import state_folder
+from autograde.course.lessons import state_folder
 from autograde.files import write_whole
 from autograde.lms.recognise import Owner, Person
 from autograde.lms.worksheet import Worksheet, name_key

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from autograde import server
-from autograde.course import state_folder
+from autograde.course.lessons import state_folder
 
 SETTINGS = Path(__file__).parent / "jupyter"
 """A Jupyter configuration folder: the marking page, kernels started. Hubs use it, too."""

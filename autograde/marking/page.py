@@ -16,7 +16,7 @@ from tornado import web
 from traitlets.config import Config
 
 from autograde import server
-from autograde.course import CourseError, Lesson, find_root
+from autograde.course.lessons import CourseError, Lesson, find_root
 from autograde.grading.feedback import template
 from autograde.marking import answers
 from autograde.marking.answers import Refused, Sent

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.grading.feedback import template
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import FALLEN, talk_to, teach_again

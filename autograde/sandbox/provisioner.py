@@ -21,7 +21,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from autograde.course import CourseError, find_root, read_course
+from autograde.course.lessons import CourseError, find_root, read_course
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from autograde.course_package import files_of, folder_of
+from autograde.course.package import files_of, folder_of
 from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autograde.course import CourseError
+from autograde.course.lessons import CourseError
 from autograde.files import visible_files, write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from autograde import progress
-from autograde.course import CourseError, named_cells, pick
+from autograde.course.lessons import CourseError, named_cells, pick
 from autograde.files import write_whole
 from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer

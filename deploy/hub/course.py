@@ -9,7 +9,7 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 
 from autograde.authoring.build import adopt
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from autograde.sandbox.wall import missing
 
 for lesson in lessons(Path.cwd()).values():

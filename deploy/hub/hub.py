@@ -20,7 +20,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 
-from autograde.course import read_course
+from autograde.course.lessons import read_course
 from autograde.sandbox.inside import system
 from autograde.sandbox.wall import root_may_mount
 

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nightly import nightly
 from playwright.sync_api import Browser, Page, expect
 
-from autograde.course import Lesson, lessons
+from autograde.course.lessons import Lesson, lessons
 from autograde.notebook.asking import in_paragraphs
 from autograde.progress import Standing
 from autograde.report.class_report import write_report

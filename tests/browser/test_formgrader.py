@@ -24,7 +24,7 @@ from nightly import nightly
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson, lessons
+from autograde.course.lessons import Lesson, lessons
 from autograde.sandbox.wall import missing
 from browser.conftest import Lab, Watched, watch
 from browser.formgrader import (

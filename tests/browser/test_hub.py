@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect
 from running_hub import Hub
 from wall_attempts import TRIES
 
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from browser import formgrader, person
 from browser import hub as hubs
 from browser.conftest import FAILED, Camera, Desk, watch

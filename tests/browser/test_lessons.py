@@ -15,7 +15,7 @@ from nightly import nightly
 from playwright.sync_api import Browser, expect
 
 from autograde.authoring.release import release
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from browser import person, places
 from browser.conftest import Desk, lab, watch
 from browser.person import SLOW

@@ -11,7 +11,7 @@ from marking_class import LESSON, QUESTION, make_marking_class, row_of
 from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.values.text import of_points
 from browser.conftest import Camera, Lab, lab, watch
 from browser.formgrader import instructors_lab

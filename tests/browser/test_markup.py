@@ -10,7 +10,7 @@ from nbconvert import HTMLExporter
 from nightly import nightly
 from playwright.sync_api import Browser
 
-from autograde.course import grade_id, lessons
+from autograde.course.lessons import grade_id, lessons
 from browser.conftest import Lab, Watched, lab, watch
 
 pytestmark = nightly

@@ -13,7 +13,7 @@ from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.authoring.release import release
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from browser import person
 from browser.conftest import Camera, Desk, lab, watch
 from browser.person import SLOW

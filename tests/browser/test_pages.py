@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.report.class_report import write_report
 from browser.conftest import Camera, watch
 

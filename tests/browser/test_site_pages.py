@@ -10,7 +10,7 @@ from nightly import nightly
 from playwright.sync_api import Browser
 
 from autograde.authoring.site import render
-from autograde.course import lessons
+from autograde.course.lessons import lessons
 from browser.conftest import watch
 from browser.test_accessibility import NO_COLOURS, faults
 

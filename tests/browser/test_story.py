@@ -12,7 +12,7 @@ from nightly import nightly
 from playwright.sync_api import Browser, expect
 
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 from autograde.sandbox.wall import missing
 from browser import formgrader, person
 from browser.conftest import FAILED, Camera, Desk, lab, watch

@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 
 from nbformat import NotebookNode
 
-from autograde.course import exercise_of, named_cells
+from autograde.course.lessons import exercise_of, named_cells
 from autograde.grading.reading.parse import parse
-from autograde.versions import checksums
+from autograde.course.versions import checksums
 from autograde.words import named, quoted
 
 LAST_NUMBER = re.compile(r"(\d+)\D*$")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograde.data_files import data_files
+from autograde.course.data_files import data_files
 from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.reading.choice import choose, is_notebook

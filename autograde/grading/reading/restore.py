@@ -10,7 +10,7 @@ from textwrap import indent
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import grade_id, named_cells
+from autograde.course.lessons import grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
 

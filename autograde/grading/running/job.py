@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, code_cells, grade_id
+from autograde.course.lessons import Lesson, code_cells, grade_id
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.record import Record

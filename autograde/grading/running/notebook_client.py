@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course import exercise_of
+from autograde.course.lessons import exercise_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.running.outputs import as_on_a_terminal, plain_content
 from autograde.rubric.recording import MIME

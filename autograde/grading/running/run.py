@@ -17,7 +17,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
-from autograde.course import CourseError, exercise_of
+from autograde.course.lessons import CourseError, exercise_of
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.deadline import finish_in_time

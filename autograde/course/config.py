@@ -14,7 +14,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograde.course import CourseError
+from autograde.course.lessons import CourseError
 from autograde.files import write_whole
 from autograde.installed import manual
 

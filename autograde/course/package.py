@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograde.course import CURRICULUM, CourseError
+from autograde.course.lessons import CURRICULUM, CourseError
 
 NAMED = "course_package"
 """In the metadata of a notebook that students get: the name of the package."""

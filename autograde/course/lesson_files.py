@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograde.course import CURRICULUM, CourseError, Lesson
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

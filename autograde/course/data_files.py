@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from autograde.cards import CARD_FILE
-from autograde.course import Lesson
+from autograde.course.lessons import Lesson
 
 ANSWERS = (b"BEGIN SOLUTION", b"BEGIN MARK SCHEME")
 """The marks of an author's solution or marking scheme; a copy of a lesson's text has them too."""
