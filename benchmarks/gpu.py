@@ -21,9 +21,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from autograde.authoring.expected import read_tolerances
+from autograde.course.lesson_files import read_text
 from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.grading.running.reference import load, right_key
-from autograde.course.lesson_files import read_text
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
 

@@ -29,8 +29,8 @@ from mistakes import MISTAKES
 from autograde.authoring.build import adopt
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course.lessons import Lesson, choose
 from autograde.course.config import CONFIG
+from autograde.course.lessons import Lesson, choose
 from autograde.grading.feedback import MARK_SCHEME
 from autograde.progress import PRACTICE_FILE
 from autograde.sandbox.wall import missing

@@ -9,8 +9,8 @@ from make_class import make_class
 from autograde.authoring.build import adopt
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.cli import main
-from autograde.course.lessons import lessons, read_course
 from autograde.course.config import CONFIG
+from autograde.course.lessons import lessons, read_course
 from autograde.report.class_report import write_report
 from autograde.sandbox.wall import missing
 

@@ -6,8 +6,8 @@ import zipfile
 from nbgrader.apps import ZipCollectApp
 from nbgrader.coursedir import CourseDirectory
 
-from autograde.course.lessons import Lesson
 from autograde.course.config import course_config
+from autograde.course.lessons import Lesson
 
 
 def zipped(files: dict[str, bytes | str]) -> bytes:

@@ -25,6 +25,7 @@ from nbformat import NotebookNode
 from nightly import nightly
 
 from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.versions import notebook, versions
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.grading.running.job import job_of, seed_of
@@ -33,7 +34,6 @@ from autograde.grading.state import course_secret
 from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
-from autograde.course.versions import notebook, versions
 
 pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 

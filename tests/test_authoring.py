@@ -12,12 +12,12 @@ from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
+from autograde.course.lesson_files import parse_text
 from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
-from autograde.course.lesson_files import parse_text
 from autograde.rubric.kinds import KINDS
 
 NAME = "07_my_lesson"

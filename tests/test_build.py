@@ -25,15 +25,15 @@ from autograde.authoring.expected import read_tolerances
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
 from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.course.config import course_config
+from autograde.course.lesson_files import read_text
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
+from autograde.course.versions import versions
 from autograde.grading import pipeline
 from autograde.grading.running.reference import load, right_key
-from autograde.course.lesson_files import read_text
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.course.versions import versions
 from autograde.workspace.project import find_project
 from autograde.workspace.update import prepare
 

@@ -17,8 +17,8 @@ from conftest import HERE, program, run
 from nbgrader.converters import Autograde
 from nightly import few
 
-from autograde.course.lessons import CourseError, lessons
 from autograde.course.config import convert, course_config
+from autograde.course.lessons import CourseError, lessons
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import read_note
 from autograde.grading.sanitise import sanitise_outputs

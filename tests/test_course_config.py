@@ -9,8 +9,8 @@ from conftest import HERE
 from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.utils import setenv
 
-from autograde.course.lessons import CourseError
 from autograde.course.config import CONFIG, convert, course_config
+from autograde.course.lessons import CourseError
 
 
 class Stops(BaseConverter):

@@ -9,12 +9,12 @@ from conftest import HERE
 
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.course.package import NAMED, bring_in, files_of
+from autograde.course.versions import versions
 from autograde.grader import GRADER, RUNS, digest_of, grader_of
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes import lines
 from autograde.sandbox.wall import INSIDE, _own_files
-from autograde.course.versions import versions
 from autograde.workspace.project import find_project, read_lesson
 
 PACKAGE = "statistics_course"

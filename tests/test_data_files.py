@@ -12,9 +12,9 @@ from conftest import program, run
 from nightly import few
 
 from autograde.authoring.measure import measure
-from autograde.course.lessons import Lesson, lessons
 from autograde.course.config import CONFIG
 from autograde.course.data_files import data_files, misplaced
+from autograde.course.lessons import Lesson, lessons
 
 NAME = "07_my_lesson"
 

@@ -20,8 +20,8 @@ from nbgrader.exchange.default import (
 from small_class import LESSON, NOTEBOOK, make_course
 from traitlets.config import Config
 
-from autograde.course.lessons import Lesson
 from autograde.course.config import course_config
+from autograde.course.lessons import Lesson
 from autograde.lms import exchange, plain_copy
 from autograde.lms.plain_copy import ENTRIES
 

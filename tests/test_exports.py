@@ -15,8 +15,8 @@ from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
-from autograde.course.lessons import CourseError, Lesson
 from autograde.course.config import course_config
+from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.nbgrader_steps import LatePolicy
 from autograde.lms.exports import EXPORTERS, export_grades
 

@@ -12,8 +12,8 @@ from nbgrader.converters import GenerateFeedback
 from pages import outline_of
 from small_class import LESSON, NOTEBOOK
 
-from autograde.course.lessons import Lesson
 from autograde.course.config import convert, course_config
+from autograde.course.lessons import Lesson
 from autograde.grading.feedback import page_of
 from autograde.grading.record import Record, write_note
 

@@ -17,6 +17,8 @@ from nightly import few, nightly
 from traitlets.config import Config
 
 from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.course.versions import notebook as built
+from autograde.course.versions import versions
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -29,8 +31,6 @@ from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
 from autograde.rubric.recording import Recording
 from autograde.sandbox.wall import missing
-from autograde.course.versions import notebook as built
-from autograde.course.versions import versions
 
 OWN_CELLS = {
     "02_causal_mask": {

@@ -16,6 +16,7 @@ from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import Exercise, Lesson, grade_id, lessons, named_cells
+from autograde.course.versions import Version, notebook, versions
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -28,7 +29,6 @@ from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
-from autograde.course.versions import Version, notebook, versions
 
 HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
 

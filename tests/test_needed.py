@@ -10,6 +10,8 @@ from nbformat import NotebookNode
 
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import Lesson
+from autograde.course.versions import notebook as built
+from autograde.course.versions import versions
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -19,8 +21,6 @@ from autograde.grading.running.run import run_job
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict
 from autograde.sandbox.wall import missing
-from autograde.course.versions import notebook as built
-from autograde.course.versions import versions
 
 OWN = {
     "begin": "model = 1",

@@ -15,8 +15,8 @@ from conftest import HERE, run
 from autograde.authoring import new as making
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
 from autograde.authoring.variants import read_variants
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course.config import CONFIG
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grading.record import read_note
 from autograde.installed import manual
 from autograde.rubric.judge import Verdict

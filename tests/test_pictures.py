@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from attention_course import chart, heatmap
-from autograde.course.lessons import lessons
 from autograde.course.lesson_files import text_of
+from autograde.course.lessons import lessons
 from autograde.notebook.figures import canvas
 from autograde.notebook.figures.canvas import Picture
 

@@ -20,8 +20,8 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from nightly import nightly
 
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
 from autograde.course.config import course_config
+from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.record import NOTE
 from autograde.sandbox.wall import missing

@@ -15,8 +15,8 @@ from conftest import run
 from nightly import nightly
 from pages import Outline, outline_of
 
-from autograde.course.lessons import CourseError, Lesson, Written, lessons
 from autograde.course.config import course_config
+from autograde.course.lessons import CourseError, Lesson, Written, lessons
 from autograde.grader import grader_of
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.spreadsheet import write_table

@@ -17,7 +17,7 @@ from autograde.course.lessons import lessons
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {"cards", "course", "files", "grader", "installed", "progress", "server", "words"}
-"""What any room but values, rubric, notebook and sandbox may import: modules of the top, and the course's folder."""
+"""Modules of the top, and the course's folder: what most rooms may import."""
 MAY_IMPORT = {
     "values": {"values"},
     "rubric": {"rubric", "values"},

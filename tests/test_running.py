@@ -35,8 +35,8 @@ from conftest import HERE, run
 from nbgrader.converters import Autograde, GenerateFeedback
 from nightly import nightly
 
-from autograde.course.lessons import Lesson, lessons
 from autograde.course.config import convert, course_config
+from autograde.course.lessons import Lesson, lessons
 from autograde.grader import JUDGES, RUNS, SHOWS, grader_of
 from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class

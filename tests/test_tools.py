@@ -23,8 +23,8 @@ from traitlets.config import Config
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import main
-from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.course.config import convert
+from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.course.package import NEEDED
 from autograde.grading.limits import LIMITS
 from autograde.workspace.lab import SETTINGS

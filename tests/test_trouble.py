@@ -16,6 +16,7 @@ from classes import LESSON, NO_WALL, contents, gradebook_of, make_course, scores
 from conftest import run
 
 from autograde.course.lessons import lessons, named_cells
+from autograde.course.versions import Version
 from autograde.grading import (
     coordinator,
     feedback,
@@ -30,7 +31,6 @@ from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
-from autograde.course.versions import Version
 
 STUDENTS = ("perfect", "other")
 

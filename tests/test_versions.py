@@ -13,14 +13,8 @@ from classes import LESSON, fill, grade_one, reference_answers
 from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course.config import convert, course_config
-from autograde.grading.nbgrader_steps import Restore
-from autograde.grading.state import read_ran
-from autograde.grading.submission import FAILED, GRADED, UNCHANGED, Place
-from autograde.report.class_report import render
-from autograde.report.classdata import read_class
-from autograde.rubric.judge import Verdict
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course.versions import (
     Version,
     checksums,
@@ -28,6 +22,12 @@ from autograde.course.versions import (
     version_of,
     versions,
 )
+from autograde.grading.nbgrader_steps import Restore
+from autograde.grading.state import read_ran
+from autograde.grading.submission import FAILED, GRADED, UNCHANGED, Place
+from autograde.report.class_report import render
+from autograde.report.classdata import read_class
+from autograde.rubric.judge import Verdict
 
 TEXT = (classes.HERE / "source" / classes.LESSON / "causal_mask.py").read_text()
 (HIDDEN,) = re.findall(r'^    r\.each\("one mask for a batch.*\n', TEXT, re.M)

@@ -35,17 +35,17 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
-from autograde.course.lessons import MINUTES, CourseError, Lesson
 from autograde.course.config import convert, course_config
-from autograde.course.package import NAMED
 from autograde.course.data_files import data_files
+from autograde.course.lesson_files import read_built, text_of
+from autograde.course.lessons import MINUTES, CourseError, Lesson
+from autograde.course.package import NAMED
+from autograde.course.versions import keep
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
-from autograde.course.lesson_files import read_built, text_of
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
-from autograde.course.versions import keep
 
 KEEP = f"{__name__}.KeepVersion"
 SLOW = {KEEP, *(f"{__name__}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}

@@ -20,8 +20,8 @@ from autograde.authoring.marks import students_version
 from autograde.authoring.measure import MEASURED_SEEDS, SAFETY, WIDEST, for_each_exercise
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import Variant, read_variants
-from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.course.data_files import misplaced
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key

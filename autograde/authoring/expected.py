@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from autograde.authoring.variants import Variant, read_variants
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
-from autograde.course.lesson_files import read_measured
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.recording import Recording

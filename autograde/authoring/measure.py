@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import Variants, read_variants
+from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
 from autograde.grading.running.reference import (
     Lines,
@@ -30,7 +31,6 @@ from autograde.grading.running.reference import (
     must_fit,
     right_recording,
 )
-from autograde.course.lesson_files import read_text
 from autograde.rubric.judge import stop_in_words
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.names import names_of

@@ -11,10 +11,10 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
 from autograde.authoring.sources import source_notebook
-from autograde.course.lessons import DUE, CourseError, Lesson, due_dates, lessons, read_course
-from autograde.course.package import CACHES, folder_of
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built
+from autograde.course.lessons import DUE, CourseError, Lesson, due_dates, lessons, read_course
+from autograde.course.package import CACHES, folder_of
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"

@@ -14,8 +14,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import CourseError
 from autograde.course.lesson_files import read_built
+from autograde.course.lessons import CourseError
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys

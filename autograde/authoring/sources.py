@@ -9,9 +9,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.course.lesson_files import parse_text, text_of
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id
 from autograde.files import write_whole
-from autograde.course.lesson_files import parse_text, text_of
 from autograde.values.text import digest
 
 MADE_FROM = "made_from"

@@ -13,11 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.course.data_files import readable_files
+from autograde.course.lesson_files import parse_text, read_built, read_measured
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.files import write_folder
 from autograde.grader import digest_of
-from autograde.course.lesson_files import parse_text, read_built, read_measured
 from autograde.values.text import digest
 from autograde.words import named
 

@@ -22,8 +22,9 @@ from sqlalchemy.exc import DBAPIError
 from traitlets import TraitError
 from traitlets.config import Config
 
-from autograde.course.lessons import CourseError, Lesson
 from autograde.course.config import CONFIG
+from autograde.course.lessons import CourseError, Lesson
+from autograde.course.versions import notebook, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
@@ -56,7 +57,6 @@ from autograde.grading.submission import (
     Task,
 )
 from autograde.values.text import digest
-from autograde.course.versions import notebook, versions
 
 AHEAD = 2
 """Submissions with each worker: one in progress, the next waiting."""

@@ -29,8 +29,9 @@ from nbgrader.preprocessors import (
 )
 from traitlets import Bool, Enum, Float
 
-from autograde.course.lessons import CourseError, Lesson, find_root, lessons
 from autograde.course.data_files import withhold
+from autograde.course.lessons import CourseError, Lesson, find_root, lessons
+from autograde.course.versions import notebook, other_rubrics, version_of, versions
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -42,7 +43,6 @@ from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Marks, Place
-from autograde.course.versions import notebook, other_rubrics, version_of, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60

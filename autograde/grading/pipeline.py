@@ -15,7 +15,9 @@ from typing import TypeVar
 
 from nbformat import NotebookNode
 
+from autograde.course.lesson_files import parse_text
 from autograde.course.lessons import Lesson, named_cells
+from autograde.course.versions import Version, notebook, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
@@ -26,11 +28,9 @@ from autograde.grading.running.run import run_job
 from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
 from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
-from autograde.course.lesson_files import parse_text
 from autograde.rubric.key import Key, unpack_keys
 from autograde.values.loaded import compute_on_one_thread
 from autograde.values.text import digest
-from autograde.course.versions import Version, notebook, version_of
 
 T = TypeVar("T")
 

@@ -10,7 +10,14 @@ from datetime import date
 from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
 
-from autograde.course.lessons import Exercise, Lesson, code_cells, exercise_of, grade_id, named_cells
+from autograde.course.lessons import (
+    Exercise,
+    Lesson,
+    code_cells,
+    exercise_of,
+    grade_id,
+    named_cells,
+)
 from autograde.course.package import bring_in
 from autograde.grader import grader_of
 from autograde.grading.record import Record

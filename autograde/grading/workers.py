@@ -27,12 +27,12 @@ from typing import Any, cast
 
 from autograde.course.lessons import CourseError
 from autograde.course.package import bring_in
+from autograde.course.versions import Version
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
-from autograde.course.versions import Version
 
 CONNECT_SECONDS = 20
 

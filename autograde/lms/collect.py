@@ -17,8 +17,8 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Unicode
 
-from autograde.course.lessons import CourseError, Lesson
 from autograde.course.config import course_config
+from autograde.course.lessons import CourseError, Lesson
 from autograde.files import write_folder
 from autograde.grading.gradebook import (
     due_date,

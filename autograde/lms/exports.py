@@ -12,8 +12,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
-from autograde.course.lessons import pick
 from autograde.course.config import course_config
+from autograde.course.lessons import pick
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.people import read_numbers
 from autograde.lms.spreadsheet import Cell, safe, write_table

@@ -23,12 +23,12 @@ from nbgrader.api import (
 from sqlalchemy import and_, select, update
 from traitlets.config import Config
 
-from autograde.course.lessons import CourseError, Lesson, Written, lessons, named_cells
 from autograde.course.config import course_config
+from autograde.course.lesson_files import read_text
+from autograde.course.lessons import CourseError, Lesson, Written, lessons, named_cells
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.submission import Place, graded_notebook
-from autograde.course.lesson_files import read_text
 from autograde.values.text import digest
 
 

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autograde.course.lesson_files import read_built
 from autograde.course.lessons import Lesson
 from autograde.grading.feedback import page_of
-from autograde.course.lesson_files import read_built
 from autograde.report.classdata import WRONG, ClassData, Submission, line_state
 from autograde.rubric.judge import Verdict
 

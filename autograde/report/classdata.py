@@ -10,8 +10,8 @@ from statistics import fmean
 
 from nbgrader.api import Gradebook
 
-from autograde.course.lessons import CourseError, Lesson, lessons
 from autograde.course.config import course_config
+from autograde.course.lessons import CourseError, Lesson, lessons
 from autograde.grading.gradebook import (
     as_recorded,
     marks_of_class,

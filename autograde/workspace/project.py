@@ -8,12 +8,12 @@ from nbformat import NotebookNode
 
 from autograde.course.lessons import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course.package import NAMED
+from autograde.course.versions import checksums, other_rubrics
 from autograde.grading.reading.parse import parse_file
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.installed import installed
 from autograde.progress import PRACTICE_FILE, STATE
-from autograde.course.versions import checksums, other_rubrics
 
 
 @dataclass(frozen=True)

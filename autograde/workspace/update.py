@@ -14,10 +14,10 @@ from nbformat import NotebookNode
 from autograde.cards import write_notes
 from autograde.course.lessons import due_dates
 from autograde.course.package import CACHES
+from autograde.course.versions import other_rubrics
 from autograde.files import visible_files, write_whole
 from autograde.grading.reading.parse import parse_file
 from autograde.progress import INDEX, write_page
-from autograde.course.versions import other_rubrics
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project, read_lesson, read_notebook
 

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from nbformat import NotebookNode
 
 from autograde.course.lessons import exercise_of, named_cells
-from autograde.grading.reading.parse import parse
 from autograde.course.versions import checksums
+from autograde.grading.reading.parse import parse
 from autograde.words import named, quoted
 
 LAST_NUMBER = re.compile(r"(\d+)\D*$")

@@ -18,12 +18,12 @@ from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
+from autograde.course.data_files import readable_files
+from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
 from autograde.course.package import bring_in
-from autograde.course.data_files import readable_files
 from autograde.files import write_files
 from autograde.grading.limits import Limits
-from autograde.course.lesson_files import read_text
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key
