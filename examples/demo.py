@@ -32,8 +32,9 @@ def demo() -> None:
         adopt(lesson)
     release(SCRATCH, list(course.values()), SCRATCH / "released")
     print(f"released to {SCRATCH / 'released'}")
-    for number, lesson in enumerate(course.values()):
-        students = make_class(lesson, SCRATCH, small=number > 0)
+    large = next(iter(course.values()))
+    for lesson in course.values():
+        students = make_class(lesson, SCRATCH, small=lesson is not large)
         print(f"{len(students)} students submitted {lesson.name}")
     os.chdir(SCRATCH)
     if problem := missing():
@@ -41,8 +42,7 @@ def demo() -> None:
     try:
         main(["grade", *(["--no-wall"] if problem else [])])
     finally:  # the command ends with an exit code
-        for lesson in course.values():
-            print(f"report:    {write_report(lesson)}")
+        print(f"report:    {write_report(large)}")
 
 
 if __name__ == "__main__":
