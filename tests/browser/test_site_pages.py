@@ -83,6 +83,18 @@ def test_a_figure_is_dark_on_a_dark_page(
 TURNED = "invert(1) hue-rotate(180deg)"
 
 
+@pytest.mark.parametrize(("scheme", "light"), [("light", True), ("dark", False)])
+def test_a_lessons_own_box_has_the_colour_of_the_page(
+    site: Path, browser: Browser, scheme: Any, light: bool
+) -> None:
+    with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.page.goto((site / "07_tiny_gpt.html").as_uri())
+        box = seen.page.locator(".cell_output .note").first
+        red, *_ = box.evaluate("box => getComputedStyle(box).backgroundColor.match(/\\d+/g)")
+        assert (int(red) > 127) == light
+
+
 def test_folds_open_on_a_click(site: Path, browser: Browser) -> None:
     with watch(browser) as seen:
         seen.page.goto((site / "03_inf_mask.html").as_uri())

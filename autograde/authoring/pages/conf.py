@@ -31,6 +31,10 @@ html_theme_options = {
     "dark_css_variables": {
         "color-admonition-title": "#9a9a9a",
         "color-admonition-title-background": "#2b2b2b",
+        # a lesson's own boxes ask for JupyterLab's colours
+        "jp-border-color1": "var(--color-foreground-border)",
+        "jp-content-font-color1": "var(--color-foreground-primary)",
+        "jp-layout-color1": "var(--color-background-primary)",
     },
 }
 html_static_path = ["static"]
