@@ -26,7 +26,7 @@ from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
 from autograde.cli import main
 from autograde.course.lessons import lessons
-from autograde.grading.running.deadline import finish_in_time
+from autograde.grading.running.run import finish_in_time
 from autograde.installed import MANUAL
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager

@@ -2,8 +2,10 @@
 
 import asyncio
 import atexit
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from math import ceil
@@ -20,7 +22,6 @@ from nbformat import NotebookNode, v4
 from autograde.course.lessons import CourseError, exercise_of
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
-from autograde.grading.running.deadline import finish_in_time
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
 from autograde.grading.submission import Disturbed, Problem
@@ -36,6 +37,7 @@ from autograde.sandbox.provisioner import (
 
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 """A kernel's own process writes such things as Jupyter's tracebacks, which help no grader."""
+LOOK_SECONDS = 1.0
 NOT_RUN = "The cells after that were not run."
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
@@ -260,6 +262,47 @@ class _Running:
         if execute_reply["content"].get("ename") == TIMED_OUT:
             may = f"a cell may run for {self.limits.cell_seconds} s"
             self.notes[cell_index] = f"took too long and was interrupted; {may}"
+
+
+def finish_in_time(
+    work: Callable[[], Coroutine[Any, Any, None]],
+    until: Callable[[], float],
+    stop: Callable[[], None],
+    stop_seconds: float,
+) -> bool:
+    """Run work in a thread of its own; return False if it was left behind there, unfinished.
+
+    It ends in time even if it blocks the loop that should have ended it.
+
+    Args:
+        until: the time by which it has to be done, on the monotonic clock; it may change.
+        stop: makes the work end soon. Called from this thread once that time has come.
+        stop_seconds: how long it may take after that before it is left behind.
+    """
+    done: Future[None] = Future()
+    # nobody waits for a daemon, not even the end of the program
+    threading.Thread(target=_work, args=(work, done), daemon=True).start()
+    try:
+        while not done.done() and (left := until() - time.monotonic()) > 0:
+            wait([done], min(left, LOOK_SECONDS))
+    finally:  # after Ctrl-C, too
+        if not done.done():
+            stop()
+    wait([done], stop_seconds)
+    if done.done():
+        done.result()
+    return done.done()
+
+
+def _work(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
+    try:
+        # on Windows the default is a loop on which zmq works only with a thread more, and warns
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(work())
+    except BaseException as error:
+        done.set_exception(error)
+    else:
+        done.set_result(None)
 
 
 def _cell(name: str, source: str) -> dict[str, Any]:
