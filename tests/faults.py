@@ -193,7 +193,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel without Landlock", "autograde/sandbox/inside/confine.py",
-        "    landlock.restrict()\n", "",
+        "    _restrict_files()\n", "",
         "tests/test_wall.py -k test_it_keeps_out",
     ),
     Fault(
