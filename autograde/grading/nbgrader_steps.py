@@ -8,7 +8,6 @@ import asyncio
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -199,21 +198,23 @@ class Run(LessonStep):
         files, left_out = read_files(visible_files(folder))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))
-        steps = partial(pipeline.grade_restored, replace(read_note(nb), walled=wall), rules, files)
+        record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
+        secret, before = course_secret(lesson.root), read_ran(place)
 
         def graded(alone: bool) -> tuple[Record, Ran | None, Marks]:
             with last_resort():
-                return steps(wall=wall, before=read_ran(place), alone=alone)
+                return pipeline.grade_restored(
+                    record, version, files, wall=wall, secret=secret, before=before, alone=alone
+                )
 
-        record, ran, marks = pipeline.at_most_twice(graded)
+        judged, ran, marks = pipeline.at_most_twice(graded)
         if ran:
             keep_ran(place, ran.to_bytes())
-        if record.fault:
-            self.log.error(record.fault)
+        if judged.fault:
+            self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
             save_scores(gradebook, place, marks)
-        return write_note(record)
+        return write_note(judged)
 
 
 class HandGrades(LessonStep):

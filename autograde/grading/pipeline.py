@@ -5,10 +5,10 @@ nbgrader's own commands and `autograde self` take the same steps with `grade_res
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from threading import Lock
 from typing import TypeVar
@@ -35,36 +35,6 @@ from autograde.values.text import digest
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Rules:
-    """All by which the submissions of a lesson are graded.
-
-    `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
-    `practice` those that know of mistakes. `secret` is as in `job_of`. `ways` are right answers to
-    show to those who have found one. `get_ready` makes pages quick.
-    """
-
-    lesson: Lesson
-    released: NotebookNode
-    keys: Callable[[int], dict[str, Key]]
-    practice: Callable[[], dict[str, Key]] = dict
-    secret: bytes = b""
-    ways: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
-    get_ready: Callable[[], None] = lambda: None
-
-
-def rules_of(version: Version, secret: bytes) -> Rules:
-    return Rules(
-        version.lesson,
-        notebook(version),
-        partial(keys_of, version),
-        partial(practice_of, version),
-        secret,
-        json.loads(version.ways or b"{}"),
-        partial(_get_page_ready, version),
-    )
-
-
 def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
 
@@ -75,11 +45,15 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     """
     record = parse_submission(task.submission)
     version = version_of(record.nb, versions)
-    rules = rules_of(version, task.secret)
-    record = replace(restore(record, rules.released), earlier=version.kept, walled=task.wall)
-    files = task.submission.files
+    record = restore(record, notebook(version))
     record, ran, new = grade_restored(
-        record, rules, files, wall=task.wall, before=task.ran, alone=task.alone
+        replace(record, earlier=version.kept, walled=task.wall),
+        version,
+        task.submission.files,
+        secret=task.secret,
+        wall=task.wall,
+        before=task.ran,
+        alone=task.alone,
     )
     put_schemes(record.nb, version)
     marks, nb = task.marks.graded_again(new), write_note(record)
@@ -98,10 +72,11 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
 
 def grade_restored(
     record: Record,
-    rules: Rules,
+    version: Version,
     files: dict[str, bytes],
     *,
     wall: bool,
+    secret: bytes = b"",
     before: bytes = b"",
     alone: bool = True,
 ) -> tuple[Record, Ran | None, Marks]:
@@ -111,29 +86,29 @@ def grade_restored(
 
     Args:
         files: what was handed in beside it.
+        secret: as in `job_of`.
         before: the result of the last run, reused if that ran the same job.
         alone: as in `run_job`.
     """
     compute_on_one_thread()  # there is already one process for each core
-    record, job = job_of(
-        record, rules.lesson, rules.released, files, wall=wall, secret=rules.secret
-    )
+    lesson, released = version.lesson, notebook(version)
+    record, job = job_of(record, lesson, released, files, wall=wall, secret=secret)
     ran = None if record.problem else Ran.from_bytes(before)
     with ThreadPoolExecutor(1) as meanwhile:
-        keys = meanwhile.submit(rules.keys, job.seed)
-        practice = meanwhile.submit(rules.practice)
-        meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
+        keys = meanwhile.submit(keys_of, version, job.seed)
+        practice = meanwhile.submit(practice_of, version)
+        meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
-        look = FirstLook(keys.result if rules.secret else dict)
+        look = FirstLook(keys.result if secret else dict)
         if not record.problem and (ran is None or ran.key != job.key):
             ran = run_job(job, look, alone=alone)
     if ran:
         record = put_outputs(record, ran)
     record = judge_notebook(
-        record, rules.lesson, keys.result(), practice.result(), look.verdicts, rules.released
+        record, lesson, keys.result(), practice.result() if secret else {}, look.verdicts, released
     )
-    record = make_harmless(record, rules)
-    return record, ran, marks_of(record, rules.released)
+    record = make_harmless(record, version)
+    return record, ran, marks_of(record, released)
 
 
 def at_most_twice(work: Callable[[bool], T]) -> T:
@@ -166,9 +141,13 @@ def _text(version: Version) -> NotebookNode:
 def keys_of(version: Version, seed: int) -> dict[str, Key]:
     """Return the answer keys of one seed, by exercise, from one run of the reference.
 
+    A student's copy has none: there the practice data judges.
+
     Raises:
         CourseError: the reference fails, or tolerances were not measured.
     """
+    if not version.text:
+        return practice_of(version)
     tolerances = json.loads(version.tolerances or b"{}")
     with _recording:
         reference = _reference(version)
@@ -200,16 +179,20 @@ def _get_page_ready(version: Version) -> None:
     feedback.get_ready(notebook(version))
 
 
-def make_harmless(record: Record, rules: Rules) -> Record:
+def make_harmless(record: Record, version: Version) -> Record:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
+    lesson, released = version.lesson, notebook(version)
     sanitise_outputs(record.nb)
-    sanitise_text(record.nb, rules.released)
-    plain = not colour_or_not(record.nb, rules.released)
-    show_verdicts(record, rules.lesson)
-    remarks = [*record.remarks, *([SAID] if plain else []), *_withdrawn(record, rules.lesson)]
-    right = [name for name, verdict in record.verdicts.items() if verdict.passed]
-    ways = {name: rules.ways[name] for name in right if name in rules.ways}
-    return replace(record, title=rules.lesson.title, remarks=remarks, ways=ways)
+    sanitise_text(record.nb, released)
+    plain = not colour_or_not(record.nb, released)
+    show_verdicts(record, lesson)
+    remarks = [*record.remarks, *([SAID] if plain else []), *_withdrawn(record, lesson)]
+    ways = {
+        name: each
+        for name, each in json.loads(version.ways or b"{}").items()
+        if name in record.verdicts and record.verdicts[name].passed
+    }
+    return replace(record, title=lesson.title, remarks=remarks, ways=ways)
 
 
 def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
