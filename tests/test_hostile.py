@@ -22,6 +22,7 @@ from autograde.grading.reading.restore import restore
 from autograde.grading.record import write_note
 from autograde.grading.running.outputs import as_on_a_terminal, plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
+from autograde.grading.submission import Marks
 from autograde.lms.archives import BadArchive, unpack
 from autograde.words import named, printable, quoted
 
@@ -65,7 +66,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.validate(record.nb)
     nbformat.writes(record.nb).encode()
     sanitise_text(record.nb, released)
-    marks = pipeline.marks_of(record, released)
+    marks = pipeline.marks_of(record, released, Marks())
     assert feedback.page(write_note(record), marks)
 
 

@@ -201,19 +201,19 @@ class Run(LessonStep):
         record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
         secret, before = course_secret(lesson.root), read_ran(place)
 
-        def graded(alone: bool) -> tuple[Record, Ran | None, Marks]:
+        def graded(alone: bool) -> tuple[Record, Ran | None]:
             with last_resort():
                 return pipeline.grade_restored(
                     record, version, files, wall=wall, secret=secret, before=before, alone=alone
                 )
 
-        judged, ran, marks = pipeline.at_most_twice(graded)
+        judged, ran = pipeline.at_most_twice(graded)
         if ran:
             keep_ran(place, ran.to_bytes())
         if judged.fault:
             self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, marks)
+            save_scores(gradebook, place, pipeline.marks_of(judged, notebook(version), Marks()))
         return write_note(judged)
 
 

@@ -46,7 +46,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     record = parse_submission(task.submission)
     version = version_of(record.nb, versions)
     record = restore(record, notebook(version))
-    record, ran, new = grade_restored(
+    record, ran = grade_restored(
         replace(record, earlier=version.kept, walled=task.wall),
         version,
         task.submission.files,
@@ -55,8 +55,9 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         before=task.ran,
         alone=task.alone,
     )
+    marks = marks_of(record, notebook(version), task.marks)
     put_schemes(record.nb, version)
-    marks, nb = task.marks.graded_again(new), write_note(record)
+    nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
     return Graded(
         notebook=notebook_file,
@@ -79,8 +80,8 @@ def grade_restored(
     secret: bytes = b"",
     before: bytes = b"",
     alone: bool = True,
-) -> tuple[Record, Ran | None, Marks]:
-    """Run a restored notebook, judge it and make it harmless; return its run and marks as well.
+) -> tuple[Record, Ran | None]:
+    """Run a restored notebook, judge it and make it harmless; return its run as well.
 
     The reference runs while the notebook does.
 
@@ -107,8 +108,7 @@ def grade_restored(
     record = judge_notebook(
         record, lesson, keys.result(), practice.result() if secret else {}, look.verdicts, released
     )
-    record = make_harmless(record, version)
-    return record, ran, marks_of(record, released)
+    return make_harmless(record, version), ran
 
 
 def at_most_twice(work: Callable[[bool], T]) -> T:
@@ -205,8 +205,8 @@ def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
                 )
 
 
-def marks_of(record: Record, released: NotebookNode) -> Marks:
-    """Return the scores and comments of a judged notebook.
+def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
+    """Return known marks with the scores and comments that the grader gives anew.
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
     """
@@ -227,7 +227,7 @@ def marks_of(record: Record, released: NotebookNode) -> Marks:
                 automatic[name] = verdict.points
         if about.get("solution"):
             comments[name] = feedback.NO_ANSWER if untouched else None
-    return Marks(automatic=automatic, points=points, written=written, comments=comments)
+    return replace(known, automatic=automatic, points=points, written=written, comments=comments)
 
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:

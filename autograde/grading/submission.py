@@ -6,7 +6,7 @@ This is what travels between the coordinator and a worker.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,16 +96,6 @@ class Marks:
 
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
-
-    def graded_again(self, new: "Marks") -> "Marks":
-        """Return these marks with what the grader has given anew."""
-        return replace(
-            self,
-            automatic=new.automatic,
-            points=new.points,
-            comments=new.comments,
-            written=new.written,
-        )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
+from autograde.grading.submission import Marks
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
 from autograde.values.base import BadData
@@ -31,7 +32,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """
     if not path.is_file():
         raise CourseError(f"{path} is neither a lesson here nor a saved notebook")
-    record, original, lesson, _ = read_saved(project, path)
+    record, original, lesson, released = read_saved(project, path)
     practice = original.parent / PRACTICE_FILE
     try:
         built, data = original.read_bytes(), practice.read_bytes()
@@ -43,9 +44,10 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     files, left_out = read_files(visible_files(path.parent))
     if left_out:
         record.remarks.append(f"Too large, so left out: {named(left_out)}.")
-    record, _, marks = pipeline.at_most_twice(  # no secret: the practice seed
+    record, _ = pipeline.at_most_twice(  # no secret: the practice seed
         lambda alone: pipeline.grade_restored(record, version, files, wall=False, alone=alone)
     )
+    marks = pipeline.marks_of(record, released, Marks())
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(write_note(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]
