@@ -345,7 +345,7 @@ FAULTS = [
     # the gradebook
     Fault(
         "a graded submission is graded twice", COORDINATOR,
-        "        keep_entry(submission.place, entry)\n", "",
+        "        state.keep_entry(submission.place, entry)\n", "",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(
@@ -373,7 +373,7 @@ FAULTS = [
         "it is noted as done before it is written", COORDINATOR,
         '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n',
         '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n'
-        "        keep_entry(submission.place, entry)\n",
+        "        state.keep_entry(submission.place, entry)\n",
         "tests/test_running.py -k killed_before_any_change",
     ),
     # the way of files

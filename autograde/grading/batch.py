@@ -1,5 +1,6 @@
 """Grade many submissions: workers do each from bytes to page, this process alone saves."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,8 @@ def grade_class(
         say: is told the steps before the first submission.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved.
+        KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved. A
+            second one does not wait for the submission that is being saved.
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
@@ -64,7 +66,7 @@ def grade_class(
                 coordinator = Coordinator(
                     root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
                 )
-                coordinator.grade_all(submissions, report)
+                asyncio.run(coordinator.grade_all(submissions, report))
 
 
 def require_wall(root: Path) -> None:
