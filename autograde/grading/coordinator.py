@@ -7,7 +7,7 @@ import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -191,20 +191,15 @@ class Coordinator:
             return Done(place, UNCHANGED, earlier=entry.earlier)
         else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
-            graded = Graded(
-                file.read_bytes(),
-                problem=entry.problem,
-                seconds=entry.seconds,
-                earlier=entry.earlier,
-            )
+            graded = Graded(file.read_bytes(), entry)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
             html = await _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
-        problem, remark = graded.problem, submission.remark
+        problem, remark = graded.entry.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
         said = both if problem and remark else problem or remark
-        return Done(place, GRADED, said, earlier=graded.earlier)
+        return Done(place, GRADED, said, earlier=graded.entry.earlier)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -254,7 +249,7 @@ class Coordinator:
         (_, lesson), files = submission.place, submission.files
         scored = _graded_digest(decided_by, marks)
         shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = state.Entry(scored, shown, graded.problem, graded.seconds, grader, graded.earlier)
+        entry = replace(graded.entry, graded=scored, page=shown, grader=grader)
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}

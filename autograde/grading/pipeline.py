@@ -26,7 +26,7 @@ from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import run_job
 from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
-from autograde.grading.submission import Disturbed, Graded, Marks, Task
+from autograde.grading.submission import Disturbed, Entry, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.key import Key, unpack_keys
 from autograde.values.loaded import compute_on_one_thread
@@ -59,15 +59,14 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     put_schemes(record.nb, version)
     nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
+    seconds = ran.seconds if ran else 0.0
     return Graded(
         notebook=notebook_file,
+        entry=Entry(problem=record.noticed, seconds=seconds, earlier=version.kept),
         marks=marks,
         page=feedback.page(nb, marks),
         ran=ran.to_bytes() if ran else b"",
-        problem=record.noticed,
         fault=record.fault,
-        seconds=ran.seconds if ran else 0.0,
-        earlier=version.kept,
     )
 
 

@@ -15,14 +15,14 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 from autograde.course.lessons import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
-from autograde.grading.submission import Place
+from autograde.grading.submission import Entry, Place
 from autograde.values.packing import from_plain
 
 LEAST_FREE_BYTES = 50_000_000
@@ -89,22 +89,6 @@ def course_secret(root: Path) -> bytes:
             os.link(fresh, path)
         fresh.unlink()
     return bytes.fromhex(path.read_text())
-
-
-@dataclass(frozen=True)
-class Entry:
-    """The facts on which a submission was graded, and the outcome.
-
-    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
-    that is on its feedback page. Other versions may not have kept all of it.
-    """
-
-    graded: str = ""
-    page: str = ""
-    problem: str = ""
-    seconds: float = 0.0
-    grader: Grader = field(default_factory=Grader)
-    earlier: bool = False
 
 
 def read_entry(place: Place) -> Entry | None:

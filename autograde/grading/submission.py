@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde.course.lessons import CourseError, Lesson, pick
+from autograde.grader import Grader
 from autograde.grading.limits import LIMITS
 
 TIMESTAMP = "timestamp.txt"
@@ -116,21 +117,36 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """The facts on which a submission was graded, and the outcome.
+
+    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
+    that is on its feedback page. `earlier`: the rubrics of an earlier version of the lesson judged
+    it. Other versions of the grader may not have kept all of it.
+    """
+
+    graded: str = ""
+    page: str = ""
+    problem: str = ""
+    seconds: float = 0.0
+    grader: Grader = field(default_factory=Grader)
+    earlier: bool = False
+
+
+@dataclass(frozen=True)
 class Graded:
     """One submission graded: its notebook, its new `marks`, and its page, which shows them.
 
-    `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
-    `earlier`: the rubrics of an earlier version of the lesson judged it.
+    `entry` is still without what the coordinator knows. `ran` is empty where nothing could be run.
+    `fault` is the traceback of a judge that failed.
     """
 
     notebook: bytes
+    entry: Entry
     marks: Marks = field(default_factory=Marks)
     page: bytes = b""
     ran: bytes = b""
-    problem: str = ""
     fault: str = ""
-    seconds: float = 0.0
-    earlier: bool = False
 
 
 @dataclass(frozen=True)
