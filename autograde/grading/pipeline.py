@@ -25,7 +25,7 @@ from autograde.grading.record import Record, to_file, write_note
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import run_job
-from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
+from autograde.grading.sanitise import sanitise
 from autograde.grading.submission import Disturbed, Entry, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.key import Key, unpack_keys
@@ -180,17 +180,15 @@ def _get_page_ready(version: Version) -> None:
 
 def make_harmless(record: Record, version: Version) -> Record:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
-    lesson, released = version.lesson, notebook(version)
-    sanitise_outputs(record.nb)
-    sanitise_text(record.nb, released)
-    plain = not colour_or_not(record.nb, released)
+    lesson = version.lesson
+    remarks = [*record.remarks, *sanitise(record.nb, notebook(version))]
     show_verdicts(record, lesson)
-    remarks = [*record.remarks, *([SAID] if plain else []), *_withdrawn(record, lesson)]
     ways = {
         name: each
         for name, each in json.loads(version.ways or b"{}").items()
         if name in record.verdicts and record.verdicts[name].passed
     }
+    remarks += _withdrawn(record, lesson)
     return replace(record, title=lesson.title, remarks=remarks, ways=ways)
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from autograde.course.lessons import CourseError, Lesson, pick
 from autograde.grader import Grader
-from autograde.grading.limits import LIMITS
 
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
@@ -199,9 +198,3 @@ def graded_notebook(place: Place) -> Iterator[Any]:
             f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again: "
             f"autograde grade {lesson.name} --student {student} --regrade"
         ) from error
-
-
-def too_large(size: int) -> Problem:
-    """Return the problem with a notebook of this many bytes."""
-    words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
-    return Problem("the file is too large", words)

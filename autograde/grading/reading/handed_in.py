@@ -10,9 +10,9 @@ from autograde.course.data_files import data_files
 from autograde.course.lessons import exercise_of, named_cells
 from autograde.course.versions import checksums
 from autograde.files import File, visible_files
-from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.reading.parse import parse
-from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission, too_large
+from autograde.grading.limits import LIMITS
+from autograde.grading.reading.parse import parse, too_large
+from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission
 from autograde.words import named, quoted
 
 LAST_NUMBER = re.compile(r"(\d+)\D*$")
@@ -24,7 +24,6 @@ def read_submission(
     place: Place,
     ignore: list[str],
     handed_out: Sequence[NotebookNode] = (),
-    limits: Limits = LIMITS,
 ) -> Submission:
     """Read a submission's regular files, then lay the lesson's data files over them.
 
@@ -45,7 +44,7 @@ def read_submission(
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
     found = [] if linked else list(visible_files(folder))
     clear = [file for file in found if not _in_the_way(file[1], taken)]
-    files, left_out = read_files(clear, limits)
+    files, left_out = read_files(clear)
     more = len(found) - len(files) - len(left_out)
     notebooks = {name: content for name, content in files.items() if is_notebook(name, content)}
     chosen = choose(notebooks, right, handed_out) if notebooks else None
@@ -81,9 +80,7 @@ def _notebooks_first(file: File) -> tuple[bool, int, str]:
     return not name.lower().endswith(".ipynb"), name.count("/"), name
 
 
-def read_files(
-    paths: Iterable[File], limits: Limits = LIMITS
-) -> tuple[dict[str, bytes], dict[str, int]]:
+def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
     A file is left out if it is too large together with those read before. Notebooks come first.
@@ -91,8 +88,8 @@ def read_files(
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
-    room = limits.together_bytes
-    for path, name in sorted(paths, key=_notebooks_first)[: limits.files]:
+    room = LIMITS.together_bytes
+    for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
         size = path.stat().st_size
         if size > room:
             left_out[name] = size

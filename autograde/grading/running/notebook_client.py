@@ -119,10 +119,6 @@ class GradingClient(NotebookClient):
     def kernel(self) -> AsyncKernelClient:
         return cast(AsyncKernelClient, self.kc)
 
-    def tell(self, code: str) -> None:
-        """Have the kernel run code of the grader's own, without waiting for it."""
-        self.kernel.execute(code, silent=True, store_history=False)
-
     async def tell_when_asked(self, secret: str) -> None:
         """Send the kernel a secret when a cell that may ask for input first does.
 

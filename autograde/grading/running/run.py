@@ -159,7 +159,7 @@ class _Running:
 
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
-        client.tell(self.job.begin_code)
+        client.kernel.execute(self.job.begin_code, silent=True, store_history=False)
         teller = asyncio.create_task(client.tell_when_asked(str(self.job.seed)))
         try:
             for index, cell in enumerate(self.nb.cells):
