@@ -20,7 +20,8 @@ from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import write_note
-from autograde.grading.running.outputs import as_on_a_terminal, plain_content
+from autograde.grading.running.notebook_client import as_on_a_terminal
+from autograde.grading.running.outputs import plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.submission import Marks
 from autograde.lms.archives import BadArchive, unpack

@@ -44,8 +44,7 @@ def grade_class(
     """
     root, package = submissions[0].lesson.root, submissions[0].lesson.package
     with state.one_run(root):
-        state.require_room(root)
-        state.sweep(root)
+        state.clear_the_way(root)
         number = min(how.workers, len(submissions))
         if how.scheduler:
             places = workers.on_cluster(how.scheduler, how.wall, package)

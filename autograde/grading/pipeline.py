@@ -57,17 +57,11 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     )
     marks = marks_of(record, notebook(version), task.marks)
     put_schemes(record.nb, version)
+    seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
+    entry = Entry(problem=record.noticed, seconds=seconds, earlier=version.kept)
     nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
-    seconds = ran.seconds if ran else 0.0
-    return Graded(
-        notebook=notebook_file,
-        entry=Entry(problem=record.noticed, seconds=seconds, earlier=version.kept),
-        marks=marks,
-        page=feedback.page(nb, marks),
-        ran=ran.to_bytes() if ran else b"",
-        fault=record.fault,
-    )
+    return Graded(notebook_file, entry, marks, feedback.page(nb, marks), ran_file, record.fault)
 
 
 def grade_restored(
@@ -93,14 +87,15 @@ def grade_restored(
     compute_on_one_thread()  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
     record, job = job_of(record, lesson, released, files, wall=wall, secret=secret)
-    ran = None if record.problem else Ran.from_bytes(before)
+    last = Ran.from_bytes(before)
+    ran = last if last and last.key == job.key and not record.problem else None
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, job.seed)
         practice = meanwhile.submit(practice_of, version)
         meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if secret else dict)
-        if not record.problem and (ran is None or ran.key != job.key):
+        if ran is None and not record.problem:
             ran = run_job(job, look, alone=alone)
     if ran:
         record = put_outputs(record, ran)

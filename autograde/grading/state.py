@@ -65,8 +65,12 @@ def one_run(root: Path) -> Iterator[None]:
         yield
 
 
-def require_room(root: Path) -> None:
-    """Raises Stop when the disk is (nearly) full, or the course or gradebook may not be written."""
+def clear_the_way(root: Path) -> None:
+    """Remove what a killed run was writing; only the process that holds the lock may call this.
+
+    Raises:
+        Stop: the disk is (nearly) full, or the course or gradebook may not be written.
+    """
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise Stop(
@@ -76,6 +80,9 @@ def require_room(root: Path) -> None:
     for path in (root, root / "gradebook.db"):  # nbgrader names neither when it cannot write
         if path.exists() and not os.access(path, os.W_OK):
             raise Stop(f"cannot write to {path}: grading changes it")
+    for folder in ("ran", "graded"):
+        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
+            left.unlink()
 
 
 def course_secret(root: Path) -> bytes:
@@ -139,13 +146,6 @@ def read_ran(place: Place) -> bytes:
 
 def keep_ran(place: Place, ran: bytes) -> None:
     write_whole(_kept("ran", place), ran)
-
-
-def sweep(root: Path) -> None:
-    """Remove what a killed run was writing; only the process that holds the lock may call this."""
-    for folder in ("ran", "graded"):
-        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
-            left.unlink()
 
 
 def _kept(folder: str, place: Place) -> Path:

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from autograde.course.lessons import exercise_of
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.running.outputs import as_on_a_terminal, plain_content
+from autograde.grading.running.outputs import plain_content
 from autograde.rubric.recording import MIME
 
 NO_MORE_INPUT = "\x04"
@@ -271,6 +271,11 @@ class GradingClient(NotebookClient):
         ):
             self._lost_at = time.monotonic()
         return self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS
+
+
+def as_on_a_terminal(text: str) -> str:
+    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def _resident_bytes() -> int:
