@@ -166,8 +166,8 @@ FAULTS = [
     # what is restored
     Fault(
         "a restore forgets deleted cells", RESTORE,
-        "at[name] = _replacement(original)",
-        "at[name] = nbformat.v4.new_code_cell()",
+        "at[name], then = nbformat.from_dict(original), ORIGINAL",
+        "at[name], then = nbformat.v4.new_code_cell(), ORIGINAL",
         "tests/test_restore.py",
     ),
     Fault(
@@ -182,7 +182,7 @@ FAULTS = [
     ),
     Fault(
         "a deleted answer comes back as the stub", RESTORE,
-        '        cell.source = ""\n', "        pass\n",
+        'at[name].source, then = "", ', "then = ",
         "tests/test_restore.py",
     ),
     # the wall

@@ -121,24 +121,19 @@ def _explained(
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
-    recording = _only_recording(name, outputs, problem)
-    return failed(key, recording) if isinstance(recording, str) else judge(recording, key)
-
-
-def _only_recording(name: str, outputs: list[NotebookNode], problem: str) -> Recording | str:
-    """Return what the rubric cell recorded, or the reason that nothing of it counts."""
+    """Judge what the rubric cell recorded, or say why nothing of it counts."""
     found = _recorded(outputs, MIME)
     if not found:
-        return problem or _silence(outputs)
+        return failed(key, problem or _silence(outputs))
     if len(found) > 1:
-        return "The rubric cell handed over more than one recording; none counts."
+        return failed(key, "The rubric cell handed over more than one recording; none counts.")
     try:
         recording = _read(found[0])
     except ValueError as error:
-        return f"What the rubric cell recorded cannot be read: {error}"
+        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
     if recording.exercise != name:
-        return "The rubric cell handed over the recording of another exercise."
-    return recording
+        return failed(key, "The rubric cell handed over the recording of another exercise.")
+    return judge(recording, key)
 
 
 def _wants_practice(verdict: Verdict) -> bool:

@@ -135,9 +135,8 @@ def _metadata(given: object) -> dict[str, Any]:
 
 def _name(cell: object) -> str:
     """Return the name that a cell carries, read or not, or ""."""
-    metadata = cell.get("metadata") if isinstance(cell, dict) else None
-    name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
-    return name or ""
+    metadata = _metadata(cell.get("metadata") if isinstance(cell, dict) else None)
+    return str(metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def _within_limits(given: list[object]) -> Record:
