@@ -184,7 +184,7 @@ class Coordinator:
             ran = b"" if self.regrade else state.read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
-            task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
+            task = Task(submission, self.wall, self._secret, known, ran, self._alone, grader)
             graded = await _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():

@@ -41,7 +41,7 @@ from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import ADDRESS, Marks, Place
+from autograde.grading.submission import ADDRESS, Marks, Place, Submission, Task
 from autograde.words import named
 
 DAY = 24 * 60 * 60
@@ -199,15 +199,13 @@ class Run(LessonStep):
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
-        secret, before = course_secret(lesson.root), read_ran(place)
 
-        def graded(alone: bool) -> tuple[Record, Ran | None]:
+        def graded(task: Task) -> tuple[Record, Ran | None]:
             with last_resort():
-                return pipeline.grade_restored(
-                    record, version, files, wall=wall, secret=secret, before=before, alone=alone
-                )
+                return pipeline.grade_restored(record, version, task)
 
-        judged, ran = pipeline.at_most_twice(graded)
+        task = Task(Submission(place, files), wall, course_secret(lesson.root), ran=read_ran(place))
+        judged, ran = pipeline.at_most_twice(graded, task)
         if ran:
             keep_ran(place, ran.to_bytes())
         if judged.fault:

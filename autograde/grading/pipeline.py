@@ -46,15 +46,8 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     record = parse_submission(task.submission)
     version = version_of(record.nb, versions)
     record = restore(record, notebook(version))
-    record, ran = grade_restored(
-        replace(record, earlier=version.kept, walled=task.wall),
-        version,
-        task.submission.files,
-        secret=task.secret,
-        wall=task.wall,
-        before=task.ran,
-        alone=task.alone,
-    )
+    record = replace(record, earlier=version.kept, walled=task.wall)
+    record, ran = grade_restored(record, version, task)
     marks = marks_of(record, notebook(version), task.marks)
     put_schemes(record.nb, version)
     seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
@@ -64,30 +57,16 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     return Graded(notebook_file, entry, marks, feedback.page(nb, marks), ran_file, record.fault)
 
 
-def grade_restored(
-    record: Record,
-    version: Version,
-    files: dict[str, bytes],
-    *,
-    wall: bool,
-    secret: bytes = b"",
-    before: bytes = b"",
-    alone: bool = True,
-) -> tuple[Record, Ran | None]:
+def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record, Ran | None]:
     """Run a restored notebook, judge it and make it harmless; return its run as well.
 
-    The reference runs while the notebook does.
-
-    Args:
-        files: what was handed in beside it.
-        secret: as in `job_of`.
-        before: the result of the last run, reused if that ran the same job.
-        alone: as in `run_job`.
+    The reference runs while the notebook does. The last run is used again if it ran the same job.
     """
     compute_on_one_thread()  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
-    record, job = job_of(record, lesson, released, files, wall=wall, secret=secret)
-    last = Ran.from_bytes(before)
+    files, secret = task.submission.files, task.secret
+    record, job = job_of(record, lesson, released, files, wall=task.wall, secret=secret)
+    last = Ran.from_bytes(task.ran)
     ran = last if last and last.key == job.key and not record.problem else None
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, job.seed)
@@ -96,7 +75,7 @@ def grade_restored(
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if secret else dict)
         if ran is None and not record.problem:
-            ran = run_job(job, look, alone=alone)
+            ran = run_job(job, look, alone=task.alone)
     if ran:
         record = put_outputs(record, ran)
     record = judge_notebook(
@@ -105,15 +84,12 @@ def grade_restored(
     return make_harmless(record, version), ran
 
 
-def at_most_twice(work: Callable[[bool], T]) -> T:
-    """Do work that others of this machine may disturb; if they did, once more, and that counts.
-
-    The work is told whether it counts in any case.
-    """
+def at_most_twice(grade: Callable[[Task], T], task: Task) -> T:
+    """Grade what others of this machine may disturb; if they did, once more, and that counts."""
     try:
-        return work(False)
+        return grade(task)
     except Disturbed:
-        return work(True)
+        return grade(replace(task, alone=True))
 
 
 _recording = Lock()

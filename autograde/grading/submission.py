@@ -103,16 +103,17 @@ class Task:
     """One submission to grade.
 
     `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
-    `alone` says that no other submission is graded meanwhile.
+    `secret` is the course's, as in `job_of`. `alone` says that no other submission is graded
+    meanwhile. A worker refuses it if its own grader is not the `grader`.
     """
 
     submission: Submission
-    secret: bytes
     wall: bool
+    secret: bytes = b""
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
     alone: bool = False
-    grader: str = field(kw_only=True)
+    grader: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
-from autograde.grading.submission import Marks
+from autograde.grading.submission import Marks, Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
 from autograde.values.base import BadData
@@ -44,9 +45,8 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     files, left_out = read_files(visible_files(path.parent))
     if left_out:
         record.remarks.append(f"Too large, so left out: {named(left_out)}.")
-    record, _ = pipeline.at_most_twice(  # no secret: the practice seed
-        lambda alone: pipeline.grade_restored(record, version, files, wall=False, alone=alone)
-    )
+    task = Task(Submission(Place("", lesson), files), wall=False)  # no secret: the practice seed
+    record, _ = pipeline.at_most_twice(partial(pipeline.grade_restored, record, version), task)
     marks = pipeline.marks_of(record, released, Marks())
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(write_note(record), marks))
