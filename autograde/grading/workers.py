@@ -68,6 +68,26 @@ def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
         return pipeline.grade_submission(task, versions)
 
 
+def require_same(grader: str, wall: bool, package: str) -> None:
+    """Raises CourseError when this process would grade by other rules than the coordinator."""
+    if grader != str(grader_of(package)):
+        raise CourseError(
+            "this worker grades with other files of the grader or of the course's package than the "
+            "coordinator: give it the same, and start it again"
+        )
+    if wall and (problem := missing()):
+        raise CourseError(f"this worker has no wall: {problem}")
+
+
+def get_ready(wall: bool, package: str) -> None:
+    """Have the next kernel start, and import meanwhile what grading needs."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    if wall:
+        template.prepare(LIMITS.kernel, package)
+    importlib.import_module(PRELOADED)
+    bring_in(package)
+
+
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """End this process if a block takes longer, even while a call keeps all of Python waiting.
@@ -82,15 +102,6 @@ def at_most(seconds: float) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def get_ready(wall: bool, package: str) -> None:
-    """Have the next kernel start, and import meanwhile what grading needs."""
-    sys.setswitchinterval(SWITCH_SECONDS)
-    if wall:
-        template.prepare(LIMITS.kernel, package)
-    importlib.import_module(PRELOADED)
-    bring_in(package)
-
-
 def make_page(notebook: bytes, marks: Marks) -> bytes:
     """Make the page of a graded notebook again."""
     from autograde.grading import feedback
@@ -102,17 +113,6 @@ def make_page(notebook: bytes, marks: Marks) -> bytes:
 def start_template(wall: bool, package: str) -> Line | None:
     """Start the kernels' template, which takes longest; return the connection to it."""
     return (template.current(package).line, package) if wall else None
-
-
-def require_same(grader: str, wall: bool, package: str) -> None:
-    """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if grader != str(grader_of(package)):
-        raise CourseError(
-            "this worker grades with other files of the grader or of the course's package than the "
-            "coordinator: give it the same, and start it again"
-        )
-    if wall and (problem := missing()):
-        raise CourseError(f"this worker has no wall: {problem}")
 
 
 @contextmanager
