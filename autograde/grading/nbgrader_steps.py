@@ -34,7 +34,7 @@ from autograde.course.versions import notebook, other_rubrics, version_of, versi
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
-from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_files, read_submission
 from autograde.grading.reading.parse import parse_file, parse_submission
 from autograde.grading.reading.restore import restore
@@ -167,14 +167,14 @@ class RunPlain(Execute):
         return result
 
 
-def last_resort(limits: Limits = LIMITS) -> AbstractContextManager[None]:
+def last_resort() -> AbstractContextManager[None]:
     """End nbgrader's command if a submission hangs, as a worker ends; Formgrader's server stays."""
     from autograde.grading.workers import at_most
 
     try:
         asyncio.get_running_loop()  # of the server
     except RuntimeError:
-        return at_most(limits.hung_seconds + limits.more_seconds)
+        return at_most(LIMITS.hung_seconds + LIMITS.more_seconds)
     return nullcontext()
 
 

@@ -29,7 +29,7 @@ from autograde.course.lessons import CourseError
 from autograde.course.package import bring_in
 from autograde.course.versions import Version
 from autograde.grader import grader_of
-from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -135,9 +135,7 @@ def on_this_machine(
 
 
 @contextmanager
-def on_cluster(
-    address: str, wall: bool, package: str, connect_seconds: float = CONNECT_SECONDS
-) -> Iterator[tuple[Executors, Share]]:
+def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
     """Connect to a Dask cluster; yield an executor for each task it runs at once, and a `Share`.
 
     Raises:
@@ -149,7 +147,7 @@ def on_cluster(
     except ImportError as error:
         raise CourseError("--scheduler needs Dask: pip install distributed") from error
     try:
-        client = cast(Any, distributed).Client(address, timeout=connect_seconds)
+        client = cast(Any, distributed).Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise CourseError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
@@ -188,7 +186,6 @@ class Worker(ThreadPoolExecutor):
         self,
         line: Callable[[], Line | None] = lambda: None,
         package: str = "",
-        limits: Limits = LIMITS,
     ) -> None:
         """Prepare a process, which imports a course's package if it has one.
 
@@ -199,7 +196,7 @@ class Worker(ThreadPoolExecutor):
         super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
         self._find_line = line
         self._line: Line | None = None
-        self._package, self._seconds = package, limits.hung_seconds
+        self._package = package
         self._ended = False
         self._pool: ProcessPoolExecutor | None = None  # None: not started yet, or dead
         self._process = 0
@@ -212,10 +209,10 @@ class Worker(ThreadPoolExecutor):
     def _run(self, call: Callable[[], Any]) -> Any:
         try:
             self._pool = self._pool or self._start()
-            return self._pool.submit(call).result(self._seconds)
+            return self._pool.submit(call).result(LIMITS.hung_seconds)
         except TooLong:
             self._kill()
-            raise WorkerHung(f"it was stopped after {self._seconds} s") from None
+            raise WorkerHung(f"it was stopped after {LIMITS.hung_seconds} s") from None
         except BrokenExecutor:
             self._kill()
             raise WorkerDied(
