@@ -12,10 +12,9 @@ from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
@@ -98,11 +97,11 @@ class _Running:
 
     def run_in_time(self, place: Path) -> None:
         """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
-        kernel, package = self.limits.kernel, self.job.package
-        walled = self.job.wall
-        manager = walled_manager(kernel, package) if walled else open_manager(place.parent)
-        if isinstance(manager.provisioner, WalledProvisioner):
-            self.wall = manager.provisioner
+        if self.job.wall:
+            manager = walled_manager(self.limits.kernel, self.job.package)
+            self.wall = cast(WalledProvisioner, manager.provisioner)
+        else:
+            manager = open_manager(place.parent)
         client = GradingClient(
             self.nb,
             self.limits,
@@ -113,27 +112,31 @@ class _Running:
             extra_arguments=ARGUMENTS,
         )
         self.until = time.monotonic() + self.limits.start_seconds
-        ended = finish_in_time(
-            partial(self._run, client),
-            lambda: self.until,
-            partial(self._stop, manager),
-            self.limits.stop_seconds,
-        )
-        if not ended:
+        done: Future[None] = Future()
+        work = partial(self._run, client)
+        # nobody waits for a daemon, not even the end of the program
+        threading.Thread(target=run_in_a_loop, args=(work, done), daemon=True).start()
+        try:  # it may block its loop, so it is not the loop that keeps the time
+            while not done.done() and (left := self.until - time.monotonic()) > 0:
+                wait([done], min(left, LOOK_SECONDS))
+        finally:  # after Ctrl-C, too
+            if not done.done():
+                if self.started:
+                    self.problem = self.too_long
+                end_kernel(manager)
+        wait([done], self.limits.stop_seconds)
+        if done.done():
+            done.result()
+        else:
             client.left_behind = True
             atexit.unregister(client._cleanup_kernel)
             if not self.started:
-                within = f"within {self.limits.start_seconds} s"
-                raise Disturbed(f"no kernel could be started {within}")
+                seconds = self.limits.start_seconds
+                raise Disturbed(f"no kernel could be started within {seconds} s")
             self.problem = self.too_long
         client.join_streams()
         for index in client.flooded:
             self.notes[index] = "showed too much; the rest was cut off"
-
-    def _stop(self, manager: AsyncKernelManager) -> None:
-        if self.started:
-            self.problem = self.too_long
-        end_kernel(manager)
 
     async def _run(self, client: GradingClient) -> None:
         try:
@@ -264,37 +267,8 @@ class _Running:
             self.notes[cell_index] = f"took too long and was interrupted; {may}"
 
 
-def finish_in_time(
-    work: Callable[[], Coroutine[Any, Any, None]],
-    until: Callable[[], float],
-    stop: Callable[[], None],
-    stop_seconds: float,
-) -> bool:
-    """Run work in a thread of its own; return False if it was left behind there, unfinished.
-
-    It ends in time even if it blocks the loop that should have ended it.
-
-    Args:
-        until: the time by which it has to be done, on the monotonic clock; it may change.
-        stop: makes the work end soon. Called from this thread once that time has come.
-        stop_seconds: how long it may take after that before it is left behind.
-    """
-    done: Future[None] = Future()
-    # nobody waits for a daemon, not even the end of the program
-    threading.Thread(target=_work, args=(work, done), daemon=True).start()
-    try:
-        while not done.done() and (left := until() - time.monotonic()) > 0:
-            wait([done], min(left, LOOK_SECONDS))
-    finally:  # after Ctrl-C, too
-        if not done.done():
-            stop()
-    wait([done], stop_seconds)
-    if done.done():
-        done.result()
-    return done.done()
-
-
-def _work(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
+def run_in_a_loop(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
+    """Run work in an event loop of its own, and tell when and how it ended."""
     try:
         # on Windows the default is a loop on which zmq works only with a thread more, and warns
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
