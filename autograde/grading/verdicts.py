@@ -111,13 +111,24 @@ def _explained(
         earlier: exercises that it calls and that are wrong themselves. Misconceptions would be
             theirs.
     """
-    said = [verdict.note, *_around(exercise, named_cells(record.nb), record.notes)]
+    said = [verdict.note]
+    said += [f"Answer cell: {text}." for text in record.notes.get(exercise.name, [])]
+    said += [f"Rubric cell: {text}." for text in record.notes.get(exercise.rubric_cell, [])]
+    outputs = named_cells(record.nb)[exercise.name].get("outputs", [])
+    said += [visible(_raised(each)) for each in outputs if each.output_type == "error"]
     if released and verdict.judged:
         said += rebound(record.nb, released, exercise)
     if earlier and verdict.judged:
         said.append(repair_first(earlier))
         verdict = replace(verdict, beliefs=())
     return replace(verdict, note="\n".join(text for text in said if text))
+
+
+def _raised(output: NotebookNode) -> str:
+    """Return what ended an answer cell, in a sentence."""
+    if output.ename == StdinNotImplementedError.__name__:
+        return "The answer cell calls input(). Nobody answers in grading: take it out."
+    return f"The answer cell raised {output.ename}: {output.evalue}"
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
@@ -186,24 +197,6 @@ def _silence(outputs: list[NotebookNode]) -> str:
     if errors:
         return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
     return "The rubric cell recorded nothing."
-
-
-def _around(
-    exercise: Exercise, cells: dict[str, NotebookNode], notes: dict[str, list[str]]
-) -> list[str]:
-    said = [f"Answer cell: {text}." for text in notes.get(exercise.name, [])]
-    said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
-    for output in cells[exercise.name].get("outputs", []):
-        if output.output_type == "error":
-            said.append(visible(_raised(output)))
-    return said
-
-
-def _raised(output: NotebookNode) -> str:
-    """Return what ended an answer cell, in a sentence."""
-    if output.ename == StdinNotImplementedError.__name__:
-        return "The answer cell calls input(). Nobody answers in grading: take it out."
-    return f"The answer cell raised {output.ename}: {output.evalue}"
 
 
 def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Iterator[str]:
