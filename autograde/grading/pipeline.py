@@ -71,7 +71,7 @@ def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, job.seed)
         practice = meanwhile.submit(practice_of, version)
-        meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
+        meanwhile.submit(feedback.get_ready, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if secret else dict)
         if ran is None and not record.problem:
@@ -141,12 +141,6 @@ def _withdraw(key: Key, lines: tuple[str, ...]) -> Key:
 def practice_of(version: Version) -> dict[str, Key]:
     """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
     return unpack_keys(version.practice) if version.practice else {}
-
-
-@lru_cache(maxsize=8)
-def _get_page_ready(version: Version) -> None:
-    """Make a page of the lesson once in a process, so that its first submission waits less."""
-    feedback.get_ready(notebook(version))
 
 
 def make_harmless(record: Record, version: Version) -> Record:
