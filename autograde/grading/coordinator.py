@@ -157,12 +157,7 @@ class Coordinator:
             return Done(place, FAILED, said)
 
     async def _grade(self, place: Place, executor: Executor) -> Done:
-        """Do what a submission needs: grade it, make only its page again, or nothing.
-
-        Raises:
-            CourseError: it cannot be graded.
-            OSError, sqlalchemy.exc.DBAPIError: something cannot be read or written.
-        """
+        """Do what a submission needs: grade it, make only its page again, or nothing."""
         student, lesson = place
         opened = self._open(lesson)
         if opened is None:
@@ -320,11 +315,7 @@ def _page_digest(graded: str, marks: Marks) -> str:
 
 
 def _when(submission: Submission) -> datetime | None:
-    """Read the time of a submission from nbgrader's file.
-
-    Raises:
-        CourseError: the file holds no time.
-    """
+    """Read the time of a submission from nbgrader's file."""
     text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
     try:
         return book.parse_time(text)
