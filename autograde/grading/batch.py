@@ -62,9 +62,7 @@ def grade_class(
             book.copy_gradebook(root, config)
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
-                coordinator = Coordinator(
-                    root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
-                )
+                coordinator = Coordinator(root, config, gradebook, executors, share, how)
                 asyncio.run(coordinator.grade_all(submissions, report))
 
 

@@ -29,6 +29,7 @@ from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
+from autograde.grading.batch import How
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.submission import (
@@ -78,13 +79,10 @@ class Coordinator:
         gradebook: Gradebook,
         executors: Sequence[Executor],
         share: workers.Share,
-        *,
-        wall: bool,
-        regrade: bool,
+        how: How,
     ) -> None:
         self.root, self.config, self.gradebook = root, config, gradebook
-        self.executors, self.share = executors, share
-        self.wall, self.regrade = wall, regrade
+        self.executors, self.share, self.how = executors, share, how
         self._course = CourseDirectory(config=config)
         self._secret = state.course_secret(root)
         self._names = book.names_of_students(gradebook)
@@ -170,16 +168,16 @@ class Coordinator:
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
-            self.regrade
+            self.how.regrade
             or marks is None
             or entry is None
             or entry.graded != _graded_digest(decided_by, marks)
             or not file.is_file()
         ):
-            ran = b"" if self.regrade else state.read_ran(place)
+            ran = b"" if self.how.regrade else state.read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
-            task = Task(submission, self.wall, self._secret, known, ran, self._alone, grader)
+            task = Task(submission, self.how.wall, self._secret, known, ran, self._alone, grader)
             graded = await _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
@@ -213,7 +211,7 @@ class Coordinator:
         deciding = [
             [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
-            self.wall,
+            self.how.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
