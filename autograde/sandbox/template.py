@@ -62,15 +62,15 @@ class Template:
             return "another process started it"
         return "it was ended here" if self.errors.closed else wall.last_line(self.errors)
 
-    def ask(self, request: dict[str, Any], group: Path | None) -> socket.socket:
-        """Ask for a kernel, in a control group if there is one; return the line to it.
+    def ask(self, request: dict[str, Any], door: list[int]) -> socket.socket:
+        """Ask for a kernel, in the control group behind a door if there is one; return its line.
 
         Raises:
             OSError: the template has ended.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
-        with theirs, control_groups.door(group) as door:
+        with theirs:
             message = json.dumps(request).encode()
             socket.send_fds(self.line, [message], [theirs.fileno(), *door])
         return ours
@@ -143,13 +143,14 @@ def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
     asked = current(package)
     group = control_groups.make(limits)
     try:
-        try:
-            line = asked.ask(request, group)
-        except OSError:  # it has died; a new one is asked once
-            if not asked.ended():
-                raise
-            asked = current(package)
-            line = asked.ask(request, group)
+        with control_groups.door(group) as door:
+            try:
+                line = asked.ask(request, door)
+            except OSError:  # it has died; a new one is asked once
+                if not asked.ended():
+                    raise
+                asked = current(package)
+                line = asked.ask(request, door)
     except BaseException:
         if group:
             control_groups.remove(group)
