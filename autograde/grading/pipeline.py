@@ -82,7 +82,7 @@ def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record
     record = judge_notebook(
         record, lesson, keys.result(), practice.result() if secret else {}, look.verdicts, released
     )
-    return make_harmless(record, version), ran
+    return as_shown(record, version), ran
 
 
 def at_most_twice(grade: Callable[[Task], T], task: Task) -> T:
@@ -140,8 +140,8 @@ def practice_of(version: Version) -> dict[str, Key]:
     return unpack_keys(version.practice) if version.practice else {}
 
 
-def make_harmless(record: Record, version: Version) -> Record:
-    """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
+def as_shown(record: Record, version: Version) -> Record:
+    """Return a judged notebook as pages may show it, with all that they say of the lesson."""
     lesson = version.lesson
     remarks = [*record.remarks, *sanitise(record.nb, notebook(version))]
     show_verdicts(record, lesson)
