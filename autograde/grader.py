@@ -25,7 +25,6 @@ PARTS = {
     "rubric": RUNS,
     "sandbox": RUNS,
     "values": RUNS,
-    "grading/running/deadline.py": RUNS,
     "grading/running/job.py": RUNS,
     "grading/running/notebook_client.py": RUNS,
     "grading/running/outputs.py": RUNS,

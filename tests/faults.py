@@ -166,8 +166,8 @@ FAULTS = [
     # what is restored
     Fault(
         "a restore forgets deleted cells", RESTORE,
-        "at[name] = _replacement(original)",
-        "at[name] = nbformat.v4.new_code_cell()",
+        "at[name], then = nbformat.from_dict(original), ORIGINAL",
+        "at[name], then = nbformat.v4.new_code_cell(), ORIGINAL",
         "tests/test_restore.py",
     ),
     Fault(
@@ -182,7 +182,7 @@ FAULTS = [
     ),
     Fault(
         "a deleted answer comes back as the stub", RESTORE,
-        '        cell.source = ""\n', "        pass\n",
+        'at[name].source, then = "", ', "then = ",
         "tests/test_restore.py",
     ),
     # the wall
@@ -193,7 +193,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel without Landlock", "autograde/sandbox/inside/confine.py",
-        "    landlock.restrict()\n", "",
+        "    _restrict_files()\n", "",
         "tests/test_wall.py -k test_it_keeps_out",
     ),
     Fault(
@@ -345,7 +345,7 @@ FAULTS = [
     # the gradebook
     Fault(
         "a graded submission is graded twice", COORDINATOR,
-        "        keep_entry(submission.place, entry)\n", "",
+        "        state.keep_entry(submission.place, entry)\n", "",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(
@@ -373,7 +373,7 @@ FAULTS = [
         "it is noted as done before it is written", COORDINATOR,
         '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n',
         '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n'
-        "        keep_entry(submission.place, entry)\n",
+        "        state.keep_entry(submission.place, entry)\n",
         "tests/test_running.py -k killed_before_any_change",
     ),
     # the way of files

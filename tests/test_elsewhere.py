@@ -98,12 +98,15 @@ def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler:
         ("spaceship://x", "no Dask scheduler answers at spaceship://x"),
     ],
 )
-def test_a_cluster_that_is_not_there_is_named(address: str, message: str) -> None:
+def test_a_cluster_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, address: str, message: str
+) -> None:
+    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
     # a client that failed closes itself when it is collected; while the next one starts, both wait
     gc.collect()
     with (
         pytest.raises(CourseError, match=message),
-        workers.on_cluster(address, wall=WALL, package="", connect_seconds=1),
+        workers.on_cluster(address, wall=WALL, package=""),
     ):
         pass
 

@@ -20,8 +20,10 @@ from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import write_note
-from autograde.grading.running.outputs import as_on_a_terminal, plain_content
+from autograde.grading.running.notebook_client import as_on_a_terminal
+from autograde.grading.running.outputs import plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
+from autograde.grading.submission import Marks
 from autograde.lms.archives import BadArchive, unpack
 from autograde.words import named, printable, quoted
 
@@ -65,7 +67,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.validate(record.nb)
     nbformat.writes(record.nb).encode()
     sanitise_text(record.nb, released)
-    marks = pipeline.marks_of(record, released)
+    marks = pipeline.marks_of(record, released, Marks())
     assert feedback.page(write_note(record), marks)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import jobs
 import pytest
 
+from autograde.grading import workers
 from autograde.grading.limits import Limits
 from autograde.grading.workers import Worker, WorkerDied
 
@@ -55,9 +56,10 @@ def test_a_job_that_kills_its_worker_is_given_up_and_the_others_are_done(worker:
     assert all(other.result() > 0 for other in others)
 
 
-def test_a_job_that_hangs_is_given_up(tmp_path: Path) -> None:
-    with Worker(limits=Limits(hung_seconds=2)) as worker:
+def test_a_job_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Worker() as worker:
         worker.submit(jobs.pid).result()
+        monkeypatch.setattr(workers, "LIMITS", Limits(hung_seconds=2))
         with pytest.raises(WorkerDied, match="after 2 s"):
             worker.submit(jobs.note_and_wait, str(tmp_path / "mark")).result()
         until(lambda: not lives(int((tmp_path / "mark").read_text())))
@@ -83,10 +85,11 @@ def test_a_process_ends_in_time_even_in_a_call_that_keeps_python_waiting() -> No
 
 LAST_RESORT = """
 import asyncio, re
+from autograde.grading import nbgrader_steps
 from autograde.grading.limits import Limits
-from autograde.grading.nbgrader_steps import last_resort
+nbgrader_steps.LIMITS = Limits(hung_seconds=0, more_seconds=1)
 def hang(length):
-    with last_resort(Limits(hung_seconds=0, more_seconds=1)):
+    with nbgrader_steps.last_resort():
         re.match("(a+)+$", "a" * length + "b")
 async def serve():
     hang(25)  # some seconds

@@ -51,6 +51,8 @@ from autograde.grading.submission import (
     Disturbed,
     Done,
     Place,
+    Submission,
+    Task,
     submissions,
 )
 from autograde.sandbox import template
@@ -198,7 +200,7 @@ class Quick:
         monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
         monkeypatch.setattr(template, "prepare", lambda *_: None)
-        monkeypatch.setattr(feedback, "get_ready", lambda released: None)
+        monkeypatch.setattr(feedback, "get_ready", lambda version: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))
@@ -488,14 +490,15 @@ def test_what_fails_alone_too_and_what_hung_has_no_score(
     assert len(among.alone) == times
 
 
-def test_without_a_coordinator_a_disturbed_run_is_repeated_at_once() -> None:
+def test_without_a_coordinator_a_disturbed_run_is_repeated_at_once(course: Path) -> None:
     told: list[bool] = []
 
-    def work(alone: bool) -> str:
-        told.append(alone)
-        if not alone:
+    def work(task: Task) -> str:
+        told.append(task.alone)
+        if not task.alone:
             raise Disturbed
         return "done"
 
-    assert pipeline.at_most_twice(work) == "done"
+    submission = Submission(Place("perfect", the_lesson(course)), {})
+    assert pipeline.at_most_twice(work, Task(submission, wall=False)) == "done"
     assert told == [False, True]

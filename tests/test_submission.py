@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograde.grading.coordinator import _when
 from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.reading import handed_in as reading
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.submission import Place, Submission
@@ -34,16 +35,14 @@ def a_lesson(root: Path) -> Any:
     return SimpleNamespace(root=root, name="01_a", notebook="a", folder=folder, **own)
 
 
-def submitted(
-    root: Path, handed_out: Sequence[Any] = (), limits: Limits = LIMITS, **contents: bytes
-) -> Submission:
+def submitted(root: Path, handed_out: Sequence[Any] = (), **contents: bytes) -> Submission:
     """Read a submission of these files."""
     folder = root / "submitted" / "eve" / "01_a"
     for name, content in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return read_submission(Place("eve", a_lesson(root)), ["variants"], handed_out, limits)
+    return read_submission(Place("eve", a_lesson(root)), ["variants"], handed_out)
 
 
 def can_be_written(read: Submission, folder: Path) -> None:
@@ -126,12 +125,15 @@ SIZES = {
 
 
 @pytest.mark.parametrize("names", SIZES)
-def test_what_is_too_large_is_named(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_what_is_too_large_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(reading, "LIMITS", Limits(together_bytes=2100))
     sizes = {"data.bin": 2101, "huge.ipynb": 2101, "a.ipynb": 2, "my own.ipynb": 2}
     contents = {
         name: b"{}" if sizes.get(name) == 2 else b"x" * sizes.get(name, 900) for name in names
     }
-    read = submitted(tmp_path, limits=Limits(together_bytes=2100), **contents)
+    read = submitted(tmp_path, **contents)
     problem, remark = SIZES[names]
     assert read.remark == remark
     found = parse_submission(read).problem

@@ -334,5 +334,6 @@ def test_what_kernels_can_read_is_read_before_if_half_of_the_memory_is_enough(
     monkeypatch.setattr(resident, "_files", lambda: iter([(str(file), 2048)]))
     monkeypatch.setattr(resident.os, "nice", lambda _: 0)
     monkeypatch.setattr(resident.os, "posix_fadvise", lambda *told: found.append(told))
-    resident.read_all(str(memory))
+    monkeypatch.setattr(resident, "MEMORY", str(memory))
+    resident.read_all()
     assert len(found) == read

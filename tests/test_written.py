@@ -23,7 +23,7 @@ from autograde.grading.gradebook import marks_of_class
 from autograde.grading.pipeline import marks_of
 from autograde.grading.reading.restore import MORE, restore
 from autograde.grading.record import Record
-from autograde.grading.submission import GRADED
+from autograde.grading.submission import GRADED, Marks
 from autograde.marking.answers import read_question
 from autograde.report.classdata import EMPTY, WAITING, read_class
 
@@ -312,7 +312,7 @@ def test_an_answer_is_gathered_wherever_it_stands(lesson: Lesson, where: str) ->
     change(nb)
     codes = [cell.source for cell in code_cells(nb)]
     record = restore(Record(nb), released)
-    nb, marks = record.nb, marks_of(record, released)
+    nb, marks = record.nb, marks_of(record, released, Marks())
     assert (marks.automatic["why_zero"], marks.comments["why_zero"]) == (
         (0.0, "No response.") if text is None else (None, None)
     )

@@ -7,11 +7,12 @@ from functools import lru_cache
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
-from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
+from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
-from autograde.rubric.recording import Recording
+from autograde.rubric.recording import Recording, pack_recording, unpack_recording
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.values.base import BadData
 
 MEASURED_FROM = "measured from"
 """In the tolerances of a lesson: the fingerprint of each exercise. No exercise has such a name."""
@@ -75,6 +76,17 @@ def practice_key(reference: Program, exercise: Exercise, measured: Lines) -> Key
         for variant in variants.wrong
     ]
     return replace(key, hints=variants.hints, mistakes=tuple(m for m in mistakes if m.belief))
+
+
+def must_fit(recording: Recording) -> None:
+    """Raises CourseError when what a rubric records of the reference is too large to be read."""
+    try:
+        unpack_recording(pack_recording(recording))
+    except BadData as error:
+        raise CourseError(
+            f"{recording.exercise}: what its rubric records is too large ({error}): draw smaller "
+            "inputs, or let the answer return less"
+        ) from error
 
 
 def record(reference: Program, variant: Variant, seed: int) -> Recording:

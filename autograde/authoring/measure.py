@@ -28,7 +28,6 @@ from autograde.grading.running.reference import (
     Measured,
     Program,
     load,
-    must_fit,
     right_recording,
 )
 from autograde.rubric.judge import stop_in_words
@@ -97,7 +96,7 @@ def _measure(
     """
     reference = load(lesson)
     first = right_recording(reference, exercise, PRACTICE_SEED)
-    must_fit(first)
+    expected.must_fit(first)
     made_from = fingerprint(reference, exercise, first, (seeds, *HOW_MEASURED))
     before = [*expected.read_tolerances(lesson).get(exercise.name, {}).values()]
     unchanged = expected.read_fingerprints(lesson).get(exercise.name) == made_from

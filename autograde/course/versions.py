@@ -36,7 +36,8 @@ ELSEWHERE = (
 class Version:
     """A lesson as it was built once, as plain data that can be sent to another machine.
 
-    `practice` may be empty: then no misconception is recognised. `ways` are those of WAYS_FILE.
+    `practice` may be empty: then no misconception is recognised. `text` is empty in a student's
+    copy, which has no reference. `ways` are those of WAYS_FILE.
     `files` are what lies beside the lesson today, for submissions of all versions.
     """
 

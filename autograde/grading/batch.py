@@ -1,5 +1,6 @@
 """Grade many submissions: workers do each from bytes to page, this process alone saves."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +37,14 @@ def grade_class(
         say: is told the steps before the first submission.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved.
+        KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved. A
+            second one does not wait for the submission that is being saved.
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
     root, package = submissions[0].lesson.root, submissions[0].lesson.package
     with state.one_run(root):
-        state.require_room(root)
-        state.sweep(root)
+        state.clear_the_way(root)
         number = min(how.workers, len(submissions))
         if how.scheduler:
             places = workers.on_cluster(how.scheduler, how.wall, package)
@@ -61,10 +62,8 @@ def grade_class(
             book.copy_gradebook(root, config)
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
-                coordinator = Coordinator(
-                    root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
-                )
-                coordinator.grade_all(submissions, report)
+                coordinator = Coordinator(root, config, gradebook, executors, share, how)
+                asyncio.run(coordinator.grade_all(submissions, report))
 
 
 def require_wall(root: Path) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -28,20 +28,10 @@ from autograde.course.versions import notebook, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
-from autograde.grading import workers
+from autograde.grading import state, workers
+from autograde.grading.batch import How
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
-from autograde.grading.state import (
-    FULL,
-    GO_ON,
-    Entry,
-    Stop,
-    course_secret,
-    keep_entry,
-    keep_ran,
-    read_entry,
-    read_ran,
-)
 from autograde.grading.submission import (
     ADDRESS,
     FAILED,
@@ -89,20 +79,16 @@ class Coordinator:
         gradebook: Gradebook,
         executors: Sequence[Executor],
         share: workers.Share,
-        *,
-        wall: bool,
-        regrade: bool,
+        how: How,
     ) -> None:
         self.root, self.config, self.gradebook = root, config, gradebook
-        self.executors, self.share = executors, share
-        self.wall, self.regrade = wall, regrade
+        self.executors, self.share, self.how = executors, share, how
         self._course = CourseDirectory(config=config)
-        self._secret = course_secret(root)
+        self._secret = state.course_secret(root)
         self._names = book.names_of_students(gradebook)
         self._opened: dict[Lesson, Opened | None] = {}
         self._aside: list[Place] = []
         self._alone = False
-        self._lesson_of: dict[Executor, Lesson] = {}
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
@@ -117,37 +103,29 @@ class Coordinator:
         try:
             late.init_plugin()
         except TraitError as error:
-            raise Stop(f"{self.root / CONFIG}: {error}") from error
+            raise state.Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
-    def grade_all(self, submissions: Sequence[Place], report: Callable[[Done], None]) -> None:
+    async def grade_all(self, submissions: Sequence[Place], report: Callable[[Done], None]) -> None:
         """Grade submissions, keeping the workers busy; report each when it is done.
+
+        Those that others may have disturbed are graded again after them, one at a time.
 
         Raises:
             Stop: nothing more can be graded, whatever the submission.
-            KeyboardInterrupt: Ctrl-C was pressed; what was finished by then is saved. A second one
-                does not wait for the submission that is being saved.
         """
-        asyncio.run(self._grade_all(submissions, report))
+        lesson_of: dict[Executor, Lesson] = {}
 
-    async def _grade_all(
-        self, submissions: Sequence[Place], report: Callable[[Done], None]
-    ) -> None:
-        """Grade; those that others may have disturbed again after them, one at a time."""
-        ways = [*self.executors] * AHEAD
+        async def keep_busy(executor: Executor, todo: Todo) -> None:
+            while todo:
+                done = await self._take(next_for(executor, todo, lesson_of), executor)
+                if done is not None:
+                    report(done)
+
         todo = by_lesson(submissions)
-        await asyncio.gather(*(self._keep_busy(executor, todo, report) for executor in ways))
+        await asyncio.gather(*(keep_busy(each, todo) for each in [*self.executors] * AHEAD))
         self._alone = True
-        await self._keep_busy(ways[0], by_lesson(self._aside), report)
-
-    async def _keep_busy(
-        self, executor: Executor, todo: Todo, report: Callable[[Done], None]
-    ) -> None:
-        """Give a worker one submission after another until none is left to begin."""
-        while todo:
-            done = await self._take(next_for(executor, todo, self._lesson_of), executor)
-            if done is not None:
-                report(done)
+        await keep_busy(self.executors[0], by_lesson(self._aside))
 
     async def _take(self, place: Place, executor: Executor) -> Done | None:
         """Grade a submission, or say why that fails, so that the others go on.
@@ -156,7 +134,7 @@ class Coordinator:
         """
         try:
             return await self._grade(place, executor)
-        except (Stop, DBAPIError):
+        except (state.Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
             others = isinstance(error, (Disturbed, workers.WorkerDied))
@@ -165,9 +143,9 @@ class Coordinator:
                 return None
             return Done(place, FAILED, str(error))
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in state.FULL:
                 full = error.filename or self.root
-                raise Stop(f"the disk is full ({full}). Make room. {GO_ON}") from error
+                raise state.Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
             said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             return Done(place, FAILED, said)
         except Exception as error:  # the grader's own fault, and no reason to leave the others
@@ -177,54 +155,44 @@ class Coordinator:
             return Done(place, FAILED, said)
 
     async def _grade(self, place: Place, executor: Executor) -> Done:
-        """Do what a submission needs: grade it, make only its page again, or nothing.
-
-        Raises:
-            CourseError: it cannot be graded.
-            OSError, sqlalchemy.exc.DBAPIError: something cannot be read or written.
-        """
+        """Do what a submission needs: grade it, make only its page again, or nothing."""
         student, lesson = place
         opened = self._open(lesson)
         if opened is None:
             return Done(place, FAILED)
         submission = read_submission(place, self._course.ignore, opened.handed_out)
-        marks, entry = opened.marks.get(student), read_entry(place)
+        marks, entry = opened.marks.get(student), state.read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = _digest([opened.deciding, marks.extension if marks else "None", contents])
         when = _when(submission)
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
-            self.regrade
+            self.how.regrade
             or marks is None
             or entry is None
             or entry.graded != _graded_digest(decided_by, marks)
             or not file.is_file()
         ):
-            ran = b"" if self.regrade else read_ran(place)
+            ran = b"" if self.how.regrade else state.read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
-            task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
+            task = Task(submission, self.how.wall, self._secret, known, ran, self._alone, grader)
             graded = await _work(executor, workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED, earlier=entry.earlier)
         else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
-            graded = Graded(
-                file.read_bytes(),
-                problem=entry.problem,
-                seconds=entry.seconds,
-                earlier=entry.earlier,
-            )
+            graded = Graded(file.read_bytes(), entry)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
             html = await _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
-        problem, remark = graded.problem, submission.remark
+        problem, remark = graded.entry.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
         said = both if problem and remark else problem or remark
-        return Done(place, GRADED, said, earlier=graded.earlier)
+        return Done(place, GRADED, said, earlier=graded.entry.earlier)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -243,7 +211,7 @@ class Coordinator:
         deciding = [
             [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
-            self.wall,
+            self.how.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
@@ -259,7 +227,7 @@ class Coordinator:
         if graded.fault:
             self._log(graded.fault)
         if graded.ran:
-            keep_ran(place, graded.ran)
+            state.keep_ran(place, graded.ran)
         timestamp = {} if when is None else {"timestamp": when}
         self.gradebook.update_or_create_student(place.student)
         self.gradebook.update_or_create_submission(place.lesson.name, place.student, **timestamp)
@@ -274,12 +242,12 @@ class Coordinator:
         (_, lesson), files = submission.place, submission.files
         scored = _graded_digest(decided_by, marks)
         shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = Entry(scored, shown, graded.problem, graded.seconds, grader, graded.earlier)
+        entry = replace(graded.entry, graded=scored, page=shown, grader=grader)
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}
         self._write("feedback", submission.place, address | {f"{lesson.notebook}.html": html})
-        keep_entry(submission.place, entry)
+        state.keep_entry(submission.place, entry)
 
     def _log(self, fault: str) -> Path:
         """Add a traceback to the log of the grader's own faults, and return where that is."""
@@ -345,11 +313,7 @@ def _page_digest(graded: str, marks: Marks) -> str:
 
 
 def _when(submission: Submission) -> datetime | None:
-    """Read the time of a submission from nbgrader's file.
-
-    Raises:
-        CourseError: the file holds no time.
-    """
+    """Read the time of a submission from nbgrader's file."""
     text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
     try:
         return book.parse_time(text)

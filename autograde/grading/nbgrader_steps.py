@@ -8,7 +8,6 @@ import asyncio
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -35,14 +34,14 @@ from autograde.course.versions import notebook, other_rubrics, version_of, versi
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
-from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_files, read_submission
 from autograde.grading.reading.parse import parse_file, parse_submission
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import ADDRESS, Marks, Place
+from autograde.grading.submission import ADDRESS, Marks, Place, Submission, Task
 from autograde.words import named
 
 DAY = 24 * 60 * 60
@@ -168,14 +167,14 @@ class RunPlain(Execute):
         return result
 
 
-def last_resort(limits: Limits = LIMITS) -> AbstractContextManager[None]:
+def last_resort() -> AbstractContextManager[None]:
     """End nbgrader's command if a submission hangs, as a worker ends; Formgrader's server stays."""
     from autograde.grading.workers import at_most
 
     try:
         asyncio.get_running_loop()  # of the server
     except RuntimeError:
-        return at_most(limits.hung_seconds + limits.more_seconds)
+        return at_most(LIMITS.hung_seconds + LIMITS.more_seconds)
     return nullcontext()
 
 
@@ -199,21 +198,21 @@ class Run(LessonStep):
         files, left_out = read_files(visible_files(folder))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))
-        steps = partial(pipeline.grade_restored, replace(read_note(nb), walled=wall), rules, files)
+        record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
 
-        def graded(alone: bool) -> tuple[Record, Ran | None, Marks]:
+        def graded(task: Task) -> tuple[Record, Ran | None]:
             with last_resort():
-                return steps(wall=wall, before=read_ran(place), alone=alone)
+                return pipeline.grade_restored(record, version, task)
 
-        record, ran, marks = pipeline.at_most_twice(graded)
+        task = Task(Submission(place, files), wall, course_secret(lesson.root), ran=read_ran(place))
+        judged, ran = pipeline.at_most_twice(graded, task)
         if ran:
             keep_ran(place, ran.to_bytes())
-        if record.fault:
-            self.log.error(record.fault)
+        if judged.fault:
+            self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, marks)
-        return write_note(record)
+            save_scores(gradebook, place, pipeline.marks_of(judged, notebook(version), Marks()))
+        return write_note(judged)
 
 
 class HandGrades(LessonStep):

@@ -5,10 +5,10 @@ nbgrader's own commands and `autograde self` take the same steps with `grade_res
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from threading import Lock
 from typing import TypeVar
@@ -25,44 +25,14 @@ from autograde.grading.record import Record, to_file, write_note
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import run_job
-from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
-from autograde.grading.submission import Disturbed, Graded, Marks, Task
+from autograde.grading.sanitise import sanitise
+from autograde.grading.submission import Disturbed, Entry, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.key import Key, unpack_keys
 from autograde.values.loaded import compute_on_one_thread
 from autograde.values.text import digest
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Rules:
-    """All by which the submissions of a lesson are graded.
-
-    `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
-    `practice` those that know of mistakes. `secret` is as in `job_of`. `ways` are right answers to
-    show to those who have found one. `get_ready` makes pages quick.
-    """
-
-    lesson: Lesson
-    released: NotebookNode
-    keys: Callable[[int], dict[str, Key]]
-    practice: Callable[[], dict[str, Key]] = dict
-    secret: bytes = b""
-    ways: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
-    get_ready: Callable[[], None] = lambda: None
-
-
-def rules_of(version: Version, secret: bytes) -> Rules:
-    return Rules(
-        version.lesson,
-        notebook(version),
-        partial(keys_of, version),
-        partial(practice_of, version),
-        secret,
-        json.loads(version.ways or b"{}"),
-        partial(_get_page_ready, version),
-    )
 
 
 def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
@@ -75,76 +45,52 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     """
     record = parse_submission(task.submission)
     version = version_of(record.nb, versions)
-    rules = rules_of(version, task.secret)
-    record = replace(restore(record, rules.released), earlier=version.kept, walled=task.wall)
-    files = task.submission.files
-    record, ran, new = grade_restored(
-        record, rules, files, wall=task.wall, before=task.ran, alone=task.alone
-    )
+    record = restore(record, notebook(version))
+    record = replace(record, earlier=version.kept, walled=task.wall)
+    record, ran = grade_restored(record, version, task)
+    marks = marks_of(record, notebook(version), task.marks)
     put_schemes(record.nb, version)
-    marks, nb = task.marks.graded_again(new), write_note(record)
+    seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
+    entry = Entry(problem=record.noticed, seconds=seconds, earlier=version.kept)
+    nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
-    return Graded(
-        notebook=notebook_file,
-        marks=marks,
-        page=feedback.page(nb, marks),
-        ran=ran.to_bytes() if ran else b"",
-        problem=record.noticed,
-        fault=record.fault,
-        seconds=ran.seconds if ran else 0.0,
-        earlier=version.kept,
-    )
+    return Graded(notebook_file, entry, marks, feedback.page(nb, marks), ran_file, record.fault)
 
 
-def grade_restored(
-    record: Record,
-    rules: Rules,
-    files: dict[str, bytes],
-    *,
-    wall: bool,
-    before: bytes = b"",
-    alone: bool = True,
-) -> tuple[Record, Ran | None, Marks]:
-    """Run a restored notebook, judge it and make it harmless; return its run and marks as well.
+def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record, Ran | None]:
+    """Run a restored notebook, judge it and make it harmless; return its run as well.
 
-    The reference runs while the notebook does.
-
-    Args:
-        files: what was handed in beside it.
-        before: the result of the last run, reused if that ran the same job.
-        alone: as in `run_job`.
+    The reference runs while the notebook does. The last run is used again if it ran the same job.
     """
     compute_on_one_thread()  # there is already one process for each core
-    record, job = job_of(
-        record, rules.lesson, rules.released, files, wall=wall, secret=rules.secret
-    )
-    ran = None if record.problem else Ran.from_bytes(before)
+    lesson, released = version.lesson, notebook(version)
+    files, secret = task.submission.files, task.secret
+    record, job = job_of(record, lesson, released, files, wall=task.wall, secret=secret)
+    last = Ran.from_bytes(task.ran)
+    ran = last if last and last.key == job.key and not record.problem else None
     with ThreadPoolExecutor(1) as meanwhile:
-        keys = meanwhile.submit(rules.keys, job.seed)
-        practice = meanwhile.submit(rules.practice)
-        meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
+        secret_keys = meanwhile.submit(keys_of, version, job.seed) if secret else None
+        practice = meanwhile.submit(practice_of, version)
+        keys = secret_keys or practice  # a student's copy has no reference
+        meanwhile.submit(feedback.get_ready, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
-        look = FirstLook(keys.result if rules.secret else dict)
-        if not record.problem and (ran is None or ran.key != job.key):
-            ran = run_job(job, look, alone=alone)
+        look = FirstLook(keys.result if secret else dict)
+        if ran is None and not record.problem:
+            ran = run_job(job, look, alone=task.alone)
     if ran:
         record = put_outputs(record, ran)
     record = judge_notebook(
-        record, rules.lesson, keys.result(), practice.result(), look.verdicts, rules.released
+        record, lesson, keys.result(), practice.result() if secret else {}, look.verdicts, released
     )
-    record = make_harmless(record, rules)
-    return record, ran, marks_of(record, rules.released)
+    return as_shown(record, version), ran
 
 
-def at_most_twice(work: Callable[[bool], T]) -> T:
-    """Do work that others of this machine may disturb; if they did, once more, and that counts.
-
-    The work is told whether it counts in any case.
-    """
+def at_most_twice(grade: Callable[[Task], T], task: Task) -> T:
+    """Grade what others of this machine may disturb; if they did, once more, and that counts."""
     try:
-        return work(False)
+        return grade(task)
     except Disturbed:
-        return work(True)
+        return grade(replace(task, alone=True))
 
 
 _recording = Lock()
@@ -194,22 +140,18 @@ def practice_of(version: Version) -> dict[str, Key]:
     return unpack_keys(version.practice) if version.practice else {}
 
 
-@lru_cache(maxsize=8)
-def _get_page_ready(version: Version) -> None:
-    """Make a page of the lesson once in a process, so that its first submission waits less."""
-    feedback.get_ready(notebook(version))
-
-
-def make_harmless(record: Record, rules: Rules) -> Record:
-    """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
-    sanitise_outputs(record.nb)
-    sanitise_text(record.nb, rules.released)
-    plain = not colour_or_not(record.nb, rules.released)
-    show_verdicts(record, rules.lesson)
-    remarks = [*record.remarks, *([SAID] if plain else []), *_withdrawn(record, rules.lesson)]
-    right = [name for name, verdict in record.verdicts.items() if verdict.passed]
-    ways = {name: rules.ways[name] for name in right if name in rules.ways}
-    return replace(record, title=rules.lesson.title, remarks=remarks, ways=ways)
+def as_shown(record: Record, version: Version) -> Record:
+    """Return a judged notebook as pages may show it, with all that they say of the lesson."""
+    lesson = version.lesson
+    remarks = [*record.remarks, *sanitise(record.nb, notebook(version))]
+    show_verdicts(record, lesson)
+    ways = {
+        name: each
+        for name, each in json.loads(version.ways or b"{}").items()
+        if name in record.verdicts and record.verdicts[name].passed
+    }
+    remarks += _withdrawn(record, lesson)
+    return replace(record, title=lesson.title, remarks=remarks, ways=ways)
 
 
 def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
@@ -222,8 +164,8 @@ def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
                 )
 
 
-def marks_of(record: Record, released: NotebookNode) -> Marks:
-    """Return the scores and comments of a judged notebook.
+def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
+    """Return known marks with the scores and comments that the grader gives anew.
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
     """
@@ -244,7 +186,7 @@ def marks_of(record: Record, released: NotebookNode) -> Marks:
                 automatic[name] = verdict.points
         if about.get("solution"):
             comments[name] = feedback.NO_ANSWER if untouched else None
-    return Marks(automatic=automatic, points=points, written=written, comments=comments)
+    return replace(known, automatic=automatic, points=points, written=written, comments=comments)
 
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:

@@ -58,6 +58,13 @@ MATH_THAT_ACTS = re.compile(
 """TeX commands with which MathJax makes links, styles, identifiers, and names for those."""
 
 
+def sanitise(nb: NotebookNode, released: NotebookNode) -> list[str]:
+    """Make a notebook harmless and quick to show; return what has to be said of that."""
+    sanitise_outputs(nb)
+    sanitise_text(nb, released)
+    return [] if colour_or_not(nb, released) else [SAID]
+
+
 def sanitise_outputs(nb: NotebookNode) -> None:
     """Keep text and PNG pictures with their words and width, as far as a page has room."""
     taken: Counter[str] = Counter()

@@ -15,14 +15,14 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 from autograde.course.lessons import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
-from autograde.grading.submission import Place
+from autograde.grading.submission import Entry, Place
 from autograde.values.packing import from_plain
 
 LEAST_FREE_BYTES = 50_000_000
@@ -65,8 +65,12 @@ def one_run(root: Path) -> Iterator[None]:
         yield
 
 
-def require_room(root: Path) -> None:
-    """Raises Stop when the disk is (nearly) full, or the course or gradebook may not be written."""
+def clear_the_way(root: Path) -> None:
+    """Remove what a killed run was writing; only the process that holds the lock may call this.
+
+    Raises:
+        Stop: the disk is (nearly) full, or the course or gradebook may not be written.
+    """
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise Stop(
@@ -76,6 +80,9 @@ def require_room(root: Path) -> None:
     for path in (root, root / "gradebook.db"):  # nbgrader names neither when it cannot write
         if path.exists() and not os.access(path, os.W_OK):
             raise Stop(f"cannot write to {path}: grading changes it")
+    for folder in ("ran", "graded"):
+        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
+            left.unlink()
 
 
 def course_secret(root: Path) -> bytes:
@@ -89,22 +96,6 @@ def course_secret(root: Path) -> bytes:
             os.link(fresh, path)
         fresh.unlink()
     return bytes.fromhex(path.read_text())
-
-
-@dataclass(frozen=True)
-class Entry:
-    """The facts on which a submission was graded, and the outcome.
-
-    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
-    that is on its feedback page. Other versions may not have kept all of it.
-    """
-
-    graded: str = ""
-    page: str = ""
-    problem: str = ""
-    seconds: float = 0.0
-    grader: Grader = field(default_factory=Grader)
-    earlier: bool = False
 
 
 def read_entry(place: Place) -> Entry | None:
@@ -155,13 +146,6 @@ def read_ran(place: Place) -> bytes:
 
 def keep_ran(place: Place, ran: bytes) -> None:
     write_whole(_kept("ran", place), ran)
-
-
-def sweep(root: Path) -> None:
-    """Remove what a killed run was writing; only the process that holds the lock may call this."""
-    for folder in ("ran", "graded"):
-        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
-            left.unlink()
 
 
 def _kept(folder: str, place: Place) -> Path:

@@ -6,12 +6,12 @@ This is what travels between the coordinator and a worker.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde.course.lessons import CourseError, Lesson, pick
-from autograde.grading.limits import LIMITS
+from autograde.grader import Grader
 
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
@@ -97,50 +97,56 @@ class Marks:
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
 
-    def graded_again(self, new: "Marks") -> "Marks":
-        """Return these marks with what the grader has given anew."""
-        return replace(
-            self,
-            automatic=new.automatic,
-            points=new.points,
-            comments=new.comments,
-            written=new.written,
-        )
-
 
 @dataclass(frozen=True)
 class Task:
     """One submission to grade.
 
     `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
-    `alone` says that no other submission is graded meanwhile.
+    `secret` is the course's, as in `job_of`. `alone` says that no other submission is graded
+    meanwhile. A worker refuses it if its own grader is not the `grader`.
     """
 
     submission: Submission
-    secret: bytes
     wall: bool
+    secret: bytes = b""
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
     alone: bool = False
-    grader: str = field(kw_only=True)
+    grader: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The facts on which a submission was graded, and the outcome.
+
+    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
+    that is on its feedback page. `earlier`: the rubrics of an earlier version of the lesson judged
+    it. Other versions of the grader may not have kept all of it.
+    """
+
+    graded: str = ""
+    page: str = ""
+    problem: str = ""
+    seconds: float = 0.0
+    grader: Grader = field(default_factory=Grader)
+    earlier: bool = False
 
 
 @dataclass(frozen=True)
 class Graded:
     """One submission graded: its notebook, its new `marks`, and its page, which shows them.
 
-    `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
-    `earlier`: the rubrics of an earlier version of the lesson judged it.
+    `entry` is still without what the coordinator knows. `ran` is empty where nothing could be run.
+    `fault` is the traceback of a judge that failed.
     """
 
     notebook: bytes
+    entry: Entry
     marks: Marks = field(default_factory=Marks)
     page: bytes = b""
     ran: bytes = b""
-    problem: str = ""
     fault: str = ""
-    seconds: float = 0.0
-    earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,9 +199,3 @@ def graded_notebook(place: Place) -> Iterator[Any]:
             f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again: "
             f"autograde grade {lesson.name} --student {student} --regrade"
         ) from error
-
-
-def too_large(size: int) -> Problem:
-    """Return the problem with a notebook of this many bytes."""
-    words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
-    return Problem("the file is too large", words)

@@ -36,6 +36,27 @@ MOST_SHOWN = 60
 """Characters of a cell's first line."""
 
 
+class FirstLook:
+    """Judges the rubric cells while their kernel waits, to know which ones to record again.
+
+    It never raises: an error here, even in the keys, recurs and is reported when verdicts are due.
+    """
+
+    def __init__(self, keys: Callable[[], dict[str, Key]]) -> None:
+        self.verdicts: dict[str, Verdict] = {}
+        self._keys = keys
+
+    def __call__(self, name: str, outputs: list[NotebookNode]) -> bool:
+        """Return whether the exercise's rubric should run again, on the practice seed."""
+        if not _recorded(outputs, MIME):
+            return False
+        try:
+            verdict = self.verdicts[name] = _judge_outputs(name, outputs, self._keys()[name])
+        except Exception:
+            return False
+        return _wants_practice(verdict)
+
+
 def judge_notebook(
     record: Record,
     lesson: Lesson,
@@ -92,6 +113,53 @@ def judge_notebook(
     return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
 
 
+def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
+    """Judge what the rubric cell recorded, or say why nothing of it counts."""
+    found = _recorded(outputs, MIME)
+    if not found:
+        return failed(key, problem or _silence(outputs))
+    if len(found) > 1:
+        return failed(key, "The rubric cell handed over more than one recording; none counts.")
+    try:
+        recording = _read(found[0])
+    except ValueError as error:
+        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
+    if recording.exercise != name:
+        return failed(key, "The rubric cell handed over the recording of another exercise.")
+    return judge(recording, key)
+
+
+def _recorded(outputs: list[NotebookNode], mime: str) -> list[str]:
+    return [str(output["data"][mime]) for output in outputs if mime in output.get("data", {})]
+
+
+def _read(data: str) -> Recording:
+    return unpack_recording(base64.b64decode(data, validate=True))
+
+
+def _silence(outputs: list[NotebookNode]) -> str:
+    errors = [output for output in outputs if output.output_type == "error"]
+    if errors:
+        return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
+    return "The rubric cell recorded nothing."
+
+
+def _wants_practice(verdict: Verdict) -> bool:
+    """Return whether a recording on the practice seed could reveal a misconception."""
+    return verdict.judged and not verdict.passed
+
+
+def _beliefs(outputs: list[NotebookNode], practice: Key) -> tuple[Belief, ...]:
+    """Return the misconceptions that the recording on the practice seed shows."""
+    try:
+        (recording,) = map(_read, _recorded(outputs, PRACTICE_MIME))
+    except ValueError:  # there is none, or the student's code spoilt it: points do not need it
+        return ()
+    if recording.exercise != practice.exercise:
+        return ()
+    return judge(recording, practice, trusted=True).beliefs
+
+
 def _called(exercise: Exercise, cells: Mapping[str, NotebookNode]) -> frozenset[str]:
     """Return the names that an answer and its rubric need."""
     answer, rubric = (names_of(cells[n].source) for n in (exercise.name, exercise.rubric_cell))
@@ -111,97 +179,17 @@ def _explained(
         earlier: exercises that it calls and that are wrong themselves. Misconceptions would be
             theirs.
     """
-    said = [verdict.note, *_around(exercise, named_cells(record.nb), record.notes)]
+    said = [verdict.note]
+    said += [f"Answer cell: {text}." for text in record.notes.get(exercise.name, [])]
+    said += [f"Rubric cell: {text}." for text in record.notes.get(exercise.rubric_cell, [])]
+    outputs = named_cells(record.nb)[exercise.name].get("outputs", [])
+    said += [visible(_raised(each)) for each in outputs if each.output_type == "error"]
     if released and verdict.judged:
         said += rebound(record.nb, released, exercise)
     if earlier and verdict.judged:
         said.append(repair_first(earlier))
         verdict = replace(verdict, beliefs=())
     return replace(verdict, note="\n".join(text for text in said if text))
-
-
-def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
-    recording = _only_recording(name, outputs, problem)
-    return failed(key, recording) if isinstance(recording, str) else judge(recording, key)
-
-
-def _only_recording(name: str, outputs: list[NotebookNode], problem: str) -> Recording | str:
-    """Return what the rubric cell recorded, or the reason that nothing of it counts."""
-    found = _recorded(outputs, MIME)
-    if not found:
-        return problem or _silence(outputs)
-    if len(found) > 1:
-        return "The rubric cell handed over more than one recording; none counts."
-    try:
-        recording = _read(found[0])
-    except ValueError as error:
-        return f"What the rubric cell recorded cannot be read: {error}"
-    if recording.exercise != name:
-        return "The rubric cell handed over the recording of another exercise."
-    return recording
-
-
-def _wants_practice(verdict: Verdict) -> bool:
-    """Return whether a recording on the practice seed could reveal a misconception."""
-    return verdict.judged and not verdict.passed
-
-
-def _beliefs(outputs: list[NotebookNode], practice: Key) -> tuple[Belief, ...]:
-    """Return the misconceptions that the recording on the practice seed shows."""
-    try:
-        (recording,) = map(_read, _recorded(outputs, PRACTICE_MIME))
-    except ValueError:  # there is none, or the student's code spoilt it: points do not need it
-        return ()
-    if recording.exercise != practice.exercise:
-        return ()
-    return judge(recording, practice, trusted=True).beliefs
-
-
-def _recorded(outputs: list[NotebookNode], mime: str) -> list[str]:
-    return [str(output["data"][mime]) for output in outputs if mime in output.get("data", {})]
-
-
-def _read(data: str) -> Recording:
-    return unpack_recording(base64.b64decode(data, validate=True))
-
-
-class FirstLook:
-    """Judges the rubric cells while their kernel waits, to know which ones to record again.
-
-    It never raises: an error here, even in the keys, recurs and is reported when verdicts are due.
-    """
-
-    def __init__(self, keys: Callable[[], dict[str, Key]]) -> None:
-        self.verdicts: dict[str, Verdict] = {}
-        self._keys = keys
-
-    def __call__(self, name: str, outputs: list[NotebookNode]) -> bool:
-        """Return whether the exercise's rubric should run again, on the practice seed."""
-        if not _recorded(outputs, MIME):
-            return False
-        try:
-            verdict = self.verdicts[name] = _judge_outputs(name, outputs, self._keys()[name])
-        except Exception:
-            return False
-        return _wants_practice(verdict)
-
-
-def _silence(outputs: list[NotebookNode]) -> str:
-    errors = [output for output in outputs if output.output_type == "error"]
-    if errors:
-        return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
-    return "The rubric cell recorded nothing."
-
-
-def _around(
-    exercise: Exercise, cells: dict[str, NotebookNode], notes: dict[str, list[str]]
-) -> list[str]:
-    said = [f"Answer cell: {text}." for text in notes.get(exercise.name, [])]
-    said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
-    for output in cells[exercise.name].get("outputs", []):
-        if output.output_type == "error":
-            said.append(visible(_raised(output)))
-    return said
 
 
 def _raised(output: NotebookNode) -> str:

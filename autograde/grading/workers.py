@@ -29,7 +29,7 @@ from autograde.course.lessons import CourseError
 from autograde.course.package import bring_in
 from autograde.course.versions import Version
 from autograde.grader import grader_of
-from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -68,6 +68,26 @@ def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
         return pipeline.grade_submission(task, versions)
 
 
+def require_same(grader: str, wall: bool, package: str) -> None:
+    """Raises CourseError when this process would grade by other rules than the coordinator."""
+    if grader != str(grader_of(package)):
+        raise CourseError(
+            "this worker grades with other files of the grader or of the course's package than the "
+            "coordinator: give it the same, and start it again"
+        )
+    if wall and (problem := missing()):
+        raise CourseError(f"this worker has no wall: {problem}")
+
+
+def get_ready(wall: bool, package: str) -> None:
+    """Have the next kernel start, and import meanwhile what grading needs."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    if wall:
+        template.prepare(LIMITS.kernel, package)
+    importlib.import_module(PRELOADED)
+    bring_in(package)
+
+
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """End this process if a block takes longer, even while a call keeps all of Python waiting.
@@ -82,15 +102,6 @@ def at_most(seconds: float) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def get_ready(wall: bool, package: str) -> None:
-    """Have the next kernel start, and import meanwhile what grading needs."""
-    sys.setswitchinterval(SWITCH_SECONDS)
-    if wall:
-        template.prepare(LIMITS.kernel, package)
-    importlib.import_module(PRELOADED)
-    bring_in(package)
-
-
 def make_page(notebook: bytes, marks: Marks) -> bytes:
     """Make the page of a graded notebook again."""
     from autograde.grading import feedback
@@ -102,17 +113,6 @@ def make_page(notebook: bytes, marks: Marks) -> bytes:
 def start_template(wall: bool, package: str) -> Line | None:
     """Start the kernels' template, which takes longest; return the connection to it."""
     return (template.current(package).line, package) if wall else None
-
-
-def require_same(grader: str, wall: bool, package: str) -> None:
-    """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if grader != str(grader_of(package)):
-        raise CourseError(
-            "this worker grades with other files of the grader or of the course's package than the "
-            "coordinator: give it the same, and start it again"
-        )
-    if wall and (problem := missing()):
-        raise CourseError(f"this worker has no wall: {problem}")
 
 
 @contextmanager
@@ -135,9 +135,7 @@ def on_this_machine(
 
 
 @contextmanager
-def on_cluster(
-    address: str, wall: bool, package: str, connect_seconds: float = CONNECT_SECONDS
-) -> Iterator[tuple[Executors, Share]]:
+def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
     """Connect to a Dask cluster; yield an executor for each task it runs at once, and a `Share`.
 
     Raises:
@@ -149,7 +147,7 @@ def on_cluster(
     except ImportError as error:
         raise CourseError("--scheduler needs Dask: pip install distributed") from error
     try:
-        client = cast(Any, distributed).Client(address, timeout=connect_seconds)
+        client = cast(Any, distributed).Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise CourseError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
@@ -188,7 +186,6 @@ class Worker(ThreadPoolExecutor):
         self,
         line: Callable[[], Line | None] = lambda: None,
         package: str = "",
-        limits: Limits = LIMITS,
     ) -> None:
         """Prepare a process, which imports a course's package if it has one.
 
@@ -199,7 +196,7 @@ class Worker(ThreadPoolExecutor):
         super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
         self._find_line = line
         self._line: Line | None = None
-        self._package, self._seconds = package, limits.hung_seconds
+        self._package = package
         self._ended = False
         self._pool: ProcessPoolExecutor | None = None  # None: not started yet, or dead
         self._process = 0
@@ -212,10 +209,10 @@ class Worker(ThreadPoolExecutor):
     def _run(self, call: Callable[[], Any]) -> Any:
         try:
             self._pool = self._pool or self._start()
-            return self._pool.submit(call).result(self._seconds)
+            return self._pool.submit(call).result(LIMITS.hung_seconds)
         except TooLong:
             self._kill()
-            raise WorkerHung(f"it was stopped after {self._seconds} s") from None
+            raise WorkerHung(f"it was stopped after {LIMITS.hung_seconds} s") from None
         except BrokenExecutor:
             self._kill()
             raise WorkerDied(

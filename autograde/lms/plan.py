@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from nbgrader.api import Student
 
-from autograde.grading.reading.choice import is_notebook
+from autograde.grading.reading.handed_in import is_notebook
 from autograde.lms.archives import UNPACKED
 from autograde.lms.people import SHEET, Roster, Unclear
 from autograde.lms.recognise import (

@@ -51,28 +51,12 @@ def make(limits: KernelLimits) -> Path | None:
     return group
 
 
-@contextmanager
-def door(group: Path | None) -> Iterator[list[int]]:
-    """Open a group's door, if there is one: who writes 0 into it joins, with all it starts."""
-    if group is None:
-        yield []
-        return
-    with (group / "cgroup.procs").open("wb", buffering=0) as file:
-        yield [file.fileno()]
-
-
-def ran_out_of_memory(group: Path) -> bool:
-    """Return whether Linux ended a process of the group because it had no memory left."""
-    lines = (group / "memory.events").read_text().splitlines()
-    return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
-
-
-def remove(group: Path) -> None:
-    """End what is in a group and remove it, later if need be: Linux wants it empty."""
-    with suppress(OSError):  # Linux before 5.14, or the group is gone
-        (group / "cgroup.kill").write_text("1")
-    _left.add(group)
-    _remove_left()
+def _remove_left() -> None:
+    for folder in tuple(_left):
+        with suppress(OSError):  # a process in it is still ending
+            folder.rmdir()
+        if not folder.is_dir():
+            _left.discard(folder)
 
 
 @cache
@@ -106,12 +90,28 @@ def divided(own: Path) -> Path | None:
     return None
 
 
-def _remove_left() -> None:
-    for folder in tuple(_left):
-        with suppress(OSError):  # a process in it is still ending
-            folder.rmdir()
-        if not folder.is_dir():
-            _left.discard(folder)
+@contextmanager
+def door(group: Path | None) -> Iterator[list[int]]:
+    """Open a group's door, if there is one: who writes 0 into it joins, with all it starts."""
+    if group is None:
+        yield []
+        return
+    with (group / "cgroup.procs").open("wb", buffering=0) as file:
+        yield [file.fileno()]
+
+
+def ran_out_of_memory(group: Path) -> bool:
+    """Return whether Linux ended a process of the group because it had no memory left."""
+    lines = (group / "memory.events").read_text().splitlines()
+    return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
+
+
+def remove(group: Path) -> None:
+    """End what is in a group and remove it, later if need be: Linux wants it empty."""
+    with suppress(OSError):  # Linux before 5.14, or the group is gone
+        (group / "cgroup.kill").write_text("1")
+    _left.add(group)
+    _remove_left()
 
 
 @atexit.register

@@ -62,15 +62,15 @@ class Template:
             return "another process started it"
         return "it was ended here" if self.errors.closed else wall.last_line(self.errors)
 
-    def ask(self, request: dict[str, Any], group: Path | None) -> socket.socket:
-        """Ask for a kernel, in a control group if there is one; return the line to it.
+    def ask(self, request: dict[str, Any], door: list[int]) -> socket.socket:
+        """Ask for a kernel, in the control group behind a door if there is one; return its line.
 
         Raises:
             OSError: the template has ended.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
-        with theirs, control_groups.door(group) as door:
+        with theirs:
             message = json.dumps(request).encode()
             socket.send_fds(self.line, [message], [theirs.fileno(), *door])
         return ours
@@ -82,34 +82,6 @@ class Template:
             self.keeper.join(10)
         if self.errors:
             self.errors.close()
-
-
-def _start(package: str) -> Template:
-    line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ASK_SECONDS, 0))
-    errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
-    started: Future[None] = Future()
-    # The template dies with the thread that started it, so that thread must live as long.
-    keeper = threading.Thread(target=_keep, args=(theirs, package, errors, started), daemon=True)
-    keeper.start()
-    started.result()
-    return Template(line, package, errors, keeper)
-
-
-def _keep(theirs: socket.socket, package: str, errors: IO[bytes], started: "Future[None]") -> None:
-    """Start a template at the other end of a line, and wait until it has ended."""
-    with theirs:
-        try:
-            process = wall.start(theirs.fileno(), package, errors=errors)
-        except BaseException as error:
-            started.set_exception(error)
-            return
-    started.set_result(None)
-    process.wait()
-
-
-_lock = threading.RLock()
-_template: Template | None = None
 
 
 @dataclass(frozen=True)
@@ -130,31 +102,8 @@ class Kernel:
             control_groups.remove(self.group)
 
 
-def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
-    """Ask this process's template for a kernel, and start or replace the template if need be.
-
-    The kernel waits for `send_files` on the line, then says there that it is ready.
-    """
-    environment = _environment()
-    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
-    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
-    asked = current(package)
-    group = control_groups.make(limits)
-    try:
-        try:
-            line = asked.ask(request, group)
-        except OSError:  # it has died; a new one is asked once
-            if not asked.ended():
-                raise
-            asked = current(package)
-            line = asked.ask(request, group)
-    except BaseException:
-        if group:
-            control_groups.remove(group)
-        raise
-    return Kernel(line, key, environment, limits, asked, group)
-
-
+_lock = threading.RLock()
+_template: Template | None = None
 _spare: Kernel | None = None
 
 
@@ -183,17 +132,34 @@ def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
     return same and template is _template and template.usable and template.package == package
 
 
+def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
+    """Ask this process's template for a kernel, and start or replace the template if need be.
+
+    The kernel waits for `send_files` on the line, then says there that it is ready.
+    """
+    environment = _environment()
+    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
+    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    asked = current(package)
+    group = control_groups.make(limits)
+    try:
+        with control_groups.door(group) as door:
+            try:
+                line = asked.ask(request, door)
+            except OSError:  # it has died; a new one is asked once
+                if not asked.ended():
+                    raise
+                asked = current(package)
+                line = asked.ask(request, door)
+    except BaseException:
+        if group:
+            control_groups.remove(group)
+        raise
+    return Kernel(line, key, environment, limits, asked, group)
+
+
 def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-
-
-def send_files(line: socket.socket, files: Iterable[File]) -> None:
-    """Send a kernel its files: paths, and the names they get in the folder where it starts."""
-    with TemporaryFile() as archive:
-        pack(files, archive)
-        archive.seek(0)
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended; the caller reads why
-            socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
 def current(package: str) -> Template:
@@ -206,21 +172,37 @@ def current(package: str) -> Template:
         return _template
 
 
-def share(line: socket.socket, package: str) -> None:
-    """From now on, ask for kernels through this line to the template of another process."""
-    global _template
-    _template = Template(line, package)
+def _start(package: str) -> Template:
+    line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ASK_SECONDS, 0))
+    errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
+    started: Future[None] = Future()
+    # The template dies with the thread that started it, so that thread must live as long.
+    keeper = threading.Thread(target=_keep, args=(theirs, package, errors, started), daemon=True)
+    keeper.start()
+    started.result()
+    return Template(line, package, errors, keeper)
 
 
-@atexit.register
-def close() -> None:
-    """End this process's template and the kernel that was prepared, if it has them."""
-    global _template, _spare
-    if _template is not None and _template.owner == os.getpid():
-        if _spare is not None:
-            _spare.close()
-        _template.close()
-    _template = _spare = None
+def _keep(theirs: socket.socket, package: str, errors: IO[bytes], started: "Future[None]") -> None:
+    """Start a template at the other end of a line, and wait until it has ended."""
+    with theirs:
+        try:
+            process = wall.start(theirs.fileno(), package, errors=errors)
+        except BaseException as error:
+            started.set_exception(error)
+            return
+    started.set_result(None)
+    process.wait()
+
+
+def send_files(line: socket.socket, files: Iterable[File]) -> None:
+    """Send a kernel its files: paths, and the names they get in the folder where it starts."""
+    with TemporaryFile() as archive:
+        pack(files, archive)
+        archive.seek(0)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended; the caller reads why
+            socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
 def pack(files: Iterable[File], archive: IO[bytes]) -> None:
@@ -240,3 +222,20 @@ def pack(files: Iterable[File], archive: IO[bytes]) -> None:
                     raise ValueError(f"the files are larger than {MAX_FILES_BYTES} bytes together")
                 tar.addfile(member, file)
     archive.flush()
+
+
+def share(line: socket.socket, package: str) -> None:
+    """From now on, ask for kernels through this line to the template of another process."""
+    global _template
+    _template = Template(line, package)
+
+
+@atexit.register
+def close() -> None:
+    """End this process's template and the kernel that was prepared, if it has them."""
+    global _template, _spare
+    if _template is not None and _template.owner == os.getpid():
+        if _spare is not None:
+            _spare.close()
+        _template.close()
+    _template = _spare = None

@@ -1,15 +1,18 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from autograde.course.lessons import CourseError
+from autograde.course.versions import Version
 from autograde.files import visible_files, write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
+from autograde.grading.submission import Marks, Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
-from autograde.rubric.key import unpack_keys
 from autograde.rubric.panel import headline
 from autograde.values.base import BadData
 from autograde.values.text import await_marking
@@ -33,17 +36,18 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     record, original, lesson, released = read_saved(project, path)
     practice = original.parent / PRACTICE_FILE
     try:
-        keys = unpack_keys(practice.read_bytes())
+        built, data = original.read_bytes(), practice.read_bytes()
+        version = Version(lesson, sha256(built + data).hexdigest(), b"", b"", built, data)
+        pipeline.practice_of(version)
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     record.remarks.insert(0, REMARK)
     files, left_out = read_files(visible_files(path.parent))
     if left_out:
         record.remarks.append(f"Too large, so left out: {named(left_out)}.")
-    rules = pipeline.Rules(lesson, released, lambda seed: keys)  # no secret: the practice seed
-    record, _, marks = pipeline.at_most_twice(
-        lambda alone: pipeline.grade_restored(record, rules, files, wall=False, alone=alone)
-    )
+    task = Task(Submission(Place("", lesson), files), wall=False)  # no secret: the practice seed
+    record, _ = pipeline.at_most_twice(partial(pipeline.grade_restored, record, version), task)
+    marks = pipeline.marks_of(record, released, Marks())
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(write_note(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]

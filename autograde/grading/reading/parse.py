@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
-from autograde.grading.submission import Problem, Submission, too_large
+from autograde.grading.submission import Problem, Submission
 from autograde.values.text import well_formed
 
 NBGRADER = ("grade_id", "checksum")
@@ -69,6 +69,12 @@ def parse_file(path: Path, *, whole: bool = False) -> Record:
         return parse(path.read_bytes(), whole=whole)
     except OSError as error:
         return Record(problem=Problem("the file cannot be read", str(error)))
+
+
+def too_large(size: int) -> Problem:
+    """Return the problem with a notebook of this many bytes."""
+    words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
+    return Problem("the file is too large", words)
 
 
 def _valid(content: object) -> NotebookNode:
@@ -129,9 +135,8 @@ def _metadata(given: object) -> dict[str, Any]:
 
 def _name(cell: object) -> str:
     """Return the name that a cell carries, read or not, or ""."""
-    metadata = cell.get("metadata") if isinstance(cell, dict) else None
-    name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
-    return name or ""
+    metadata = _metadata(cell.get("metadata") if isinstance(cell, dict) else None)
+    return str(metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def _within_limits(given: list[object]) -> Record:

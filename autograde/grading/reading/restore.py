@@ -29,7 +29,12 @@ def restore(record: Record, released: NotebookNode) -> Record:
     owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
-    _join_copies(nb, _by_name(nb), owned)
+    written = {
+        name: cell
+        for name, cell in owned.items()
+        if _is_students(cell) and cell.metadata["nbgrader"].get("grade")
+    }
+    _join_copies(nb, written)
     _forget_claims(record, set(owned))
     at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
     for name, original in owned.items():
@@ -37,13 +42,14 @@ def restore(record: Record, released: NotebookNode) -> Record:
             _restore_cell(record, at[name], name, original)
             place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
             continue
+        at[name], then = nbformat.from_dict(original), ORIGINAL
+        if _is_students(original):  # a stub would bind anew what another cell answers
+            at[name].source, then = "", "an answer in another cell counts"
         if not record.problem:
-            then = "an answer in another cell counts" if _is_students(original) else ORIGINAL
             record.note(name, f"the cell is missing; {then}")
         place += 1
-        at[name] = _replacement(original)
         nb.cells.insert(place, at[name])
-    _join_beside(nb, at, owned, {cell.source.strip() for cell in released.cells} - {""})
+    _join_beside(nb, at, written, {cell.source.strip() for cell in released.cells} - {""})
     for number, cell in enumerate(nb.cells):
         cell["id"] = grade_id(cell) or f"cell-{number}"
     return record
@@ -108,17 +114,6 @@ def _is_students(original: NotebookNode) -> bool:
     return bool(original.metadata["nbgrader"].get("solution"))
 
 
-def _replacement(original: NotebookNode) -> NotebookNode:
-    """Return a deleted cell, to be put back; a deleted answer comes back empty.
-
-    The answer may stand in another cell, and the stub would overwrite it.
-    """
-    cell: NotebookNode = nbformat.from_dict(original)
-    if _is_students(original):
-        cell.source = ""
-    return cell
-
-
 def _restore_cell(record: Record, cell: NotebookNode, name: str, original: NotebookNode) -> None:
     if cell.cell_type != original.cell_type:
         record.note(
@@ -135,20 +130,13 @@ def _restore_cell(record: Record, cell: NotebookNode, name: str, original: Noteb
         cell.source = original.source
 
 
-def _is_written(original: NotebookNode) -> bool:
-    """Return whether a cell of the lesson is an answer in words, which a person grades."""
-    about = original.metadata["nbgrader"]
-    return bool(about.get("grade") and about.get("solution"))
-
-
-def _join_copies(
-    nb: NotebookNode, there: dict[str, list[NotebookNode]], owned: dict[str, NotebookNode]
-) -> None:
+def _join_copies(nb: NotebookNode, written: dict[str, NotebookNode]) -> None:
     """Join cells that have the name of the same written answer; the last one holds the text."""
-    for name in filter(lambda each: _is_written(owned[each]), owned):
+    there = _by_name(nb)
+    for name, original in written.items():
         copies = there.get(name, [])
         if len(copies) > 1:
-            _join([copies[-1], *copies[:-1]], copies, owned[name])
+            _join([copies[-1], *copies[:-1]], copies, original)
             earlier = {id(cell) for cell in copies[:-1]}
             nb.cells = [cell for cell in nb.cells if id(cell) not in earlier]
 
@@ -156,7 +144,7 @@ def _join_copies(
 def _join_beside(
     nb: NotebookNode,
     at: dict[str, NotebookNode],
-    owned: dict[str, NotebookNode],
+    written: dict[str, NotebookNode],
     handed_out: set[str],
 ) -> None:
     """Move the student's own text cells around a written answer into its cell.
@@ -168,7 +156,7 @@ def _join_beside(
     def is_students(cell: NotebookNode) -> bool:
         return "nbgrader" not in cell.metadata and cell.source.strip() not in handed_out
 
-    for name in filter(lambda each: _is_written(owned[each]), owned):
+    for name, original in written.items():
         place = next(n for n, cell in enumerate(nb.cells) if cell is at[name])
         start, end = place, place + 1
         while start > 0 and is_students(nb.cells[start - 1]):
@@ -177,7 +165,7 @@ def _join_beside(
             end += 1
         answer, around = nb.cells[place], nb.cells[start:end]
         beside = [cell for cell in around if cell is not answer]
-        read = {id(cell) for cell in _join([answer, *beside], around, owned[name])}
+        read = {id(cell) for cell in _join([answer, *beside], around, original)}
         nb.cells[start:end] = [
             cell
             for cell in around

@@ -145,16 +145,6 @@ def job_of(
     return replace(record, left_out=frozenset(() if record.problem else left_out)), job
 
 
-def seed_of(secret: bytes, lesson: str, seen: str) -> int:
-    """Return a submission's seed, which depends on all that its kernel sees.
-
-    Two submissions that could behave differently never share one: the second could bring the
-    expected numbers that the feedback page of the first showed.
-    """
-    text = json.dumps([lesson, seen]).encode()
-    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
-
-
 def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
     """Return the ids of the lesson's own code cells that no graded or student's cell needs.
 
@@ -200,6 +190,16 @@ def _names(source: str) -> Names | None:
         unknown = not isinstance(error, SyntaxError) or BEYOND_PYTHON.search(source)
         return None if unknown else Names()
     return None if names.used & LOOK_UP else names
+
+
+def seed_of(secret: bytes, lesson: str, seen: str) -> int:
+    """Return a submission's seed, which depends on all that its kernel sees.
+
+    Two submissions that could behave differently never share one: the second could bring the
+    expected numbers that the feedback page of the first showed.
+    """
+    text = json.dumps([lesson, seen]).encode()
+    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
 
 
 def put_outputs(record: Record, ran: Ran) -> Record:

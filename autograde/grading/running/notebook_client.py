@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from autograde.course.lessons import exercise_of
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.running.outputs import as_on_a_terminal, plain_content
+from autograde.grading.running.outputs import plain_content
 from autograde.rubric.recording import MIME
 
 NO_MORE_INPUT = "\x04"
@@ -119,9 +119,49 @@ class GradingClient(NotebookClient):
     def kernel(self) -> AsyncKernelClient:
         return cast(AsyncKernelClient, self.kc)
 
-    def tell(self, code: str) -> None:
-        """Have the kernel run code of the grader's own, without waiting for it."""
-        self.kernel.execute(code, silent=True, store_history=False)
+    async def async_start_new_kernel_client(self) -> AsyncKernelClient:
+        """Connect, and wait only until the kernel answers and its output arrives."""
+        self.kc = cast(Any, self.km).client()
+        session = self.kernel.session
+        self.kernel.session = SizedSession(key=session.key, session=session.session)
+        self.kernel.session.limits = self._limits
+        # a larger message closes the connection; what the queue cannot hold waits in the kernel
+        self.kernel.context.setsockopt(zmq.MAXMSGSIZE, self._limits.socket_bytes)
+        self.kernel.context.setsockopt(zmq.RCVHWM, self._limits.waiting_messages)
+        # where the kernel has ended a connection, sending would wait for ever
+        self.kernel.context.setsockopt(zmq.SNDTIMEO, 0)
+        # messages on other channels would never be read
+        self.kernel.start_channels(hb=False, control=False)
+        channels = (self.kernel.shell_channel, self.kernel.iopub_channel, self.kernel.stdin_channel)
+        for channel in cast(Any, channels):
+            self._monitors.append(channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED))
+        self.kernel.allow_stdin = False
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            if await self.answers(within=1) and await self._output_arrives():
+                return self.kernel
+            await self._async_check_alive()
+        raise DeadKernelError(f"the kernel did not answer within {START_SECONDS} s")
+
+    async def _output_arrives(self) -> bool:
+        try:
+            await self.kernel.get_iopub_msg(timeout=0.2)
+        except Empty:
+            return False
+        return True
+
+    async def answers(self, within: float = ANSWER_SECONDS) -> bool:
+        """Return whether the kernel answers; if not, it still runs a cell that should be over."""
+        request = self.kernel.kernel_info()
+        until = time.monotonic() + within
+        while (left := until - time.monotonic()) > 0:
+            try:
+                reply = await self.kernel.get_shell_msg(timeout=left)
+            except Empty:
+                return False
+            if reply["parent_header"].get("msg_id") == request:
+                return True
+        return False
 
     async def tell_when_asked(self, secret: str) -> None:
         """Send the kernel a secret when a cell that may ask for input first does.
@@ -202,50 +242,6 @@ class GradingClient(NotebookClient):
                 if [o.get("name") for o in outputs[i : i + 2]] == ["stderr", "stdout"]:
                     outputs[i : i + 2] = [outputs[i + 1], outputs[i]]
 
-    async def async_start_new_kernel_client(self) -> AsyncKernelClient:
-        """Connect, and wait only until the kernel answers and its output arrives."""
-        self.kc = cast(Any, self.km).client()
-        session = self.kernel.session
-        self.kernel.session = SizedSession(key=session.key, session=session.session)
-        self.kernel.session.limits = self._limits
-        # a larger message closes the connection; what the queue cannot hold waits in the kernel
-        self.kernel.context.setsockopt(zmq.MAXMSGSIZE, self._limits.socket_bytes)
-        self.kernel.context.setsockopt(zmq.RCVHWM, self._limits.waiting_messages)
-        # where the kernel has ended a connection, sending would wait for ever
-        self.kernel.context.setsockopt(zmq.SNDTIMEO, 0)
-        # messages on other channels would never be read
-        self.kernel.start_channels(hb=False, control=False)
-        channels = (self.kernel.shell_channel, self.kernel.iopub_channel, self.kernel.stdin_channel)
-        for channel in cast(Any, channels):
-            self._monitors.append(channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED))
-        self.kernel.allow_stdin = False
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            if await self.answers(within=1) and await self._output_arrives():
-                return self.kernel
-            await self._async_check_alive()
-        raise DeadKernelError(f"the kernel did not answer within {START_SECONDS} s")
-
-    async def _output_arrives(self) -> bool:
-        try:
-            await self.kernel.get_iopub_msg(timeout=0.2)
-        except Empty:
-            return False
-        return True
-
-    async def answers(self, within: float = ANSWER_SECONDS) -> bool:
-        """Return whether the kernel answers; if not, it still runs a cell that should be over."""
-        request = self.kernel.kernel_info()
-        until = time.monotonic() + within
-        while (left := until - time.monotonic()) > 0:
-            try:
-                reply = await self.kernel.get_shell_msg(timeout=left)
-            except Empty:
-                return False
-            if reply["parent_header"].get("msg_id") == request:
-                return True
-        return False
-
     async def _async_poll_kernel_alive(self) -> None:
         """Check that the kernel is alive, more often than the parent class does."""
         while True:
@@ -275,6 +271,11 @@ class GradingClient(NotebookClient):
         ):
             self._lost_at = time.monotonic()
         return self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS
+
+
+def as_on_a_terminal(text: str) -> str:
+    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def _resident_bytes() -> int:

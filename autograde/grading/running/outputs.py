@@ -61,8 +61,3 @@ def _text(given: object) -> str:
 
 def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}\n{CUT_OFF}"
-
-
-def as_on_a_terminal(text: str) -> str:
-    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

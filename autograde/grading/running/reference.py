@@ -29,13 +29,8 @@ from autograde.rubric.given import keep
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.recording import (
-    Line,
-    Recording,
-    pack_recording,
-    unpack_recording,
-)
-from autograde.values.base import BadData, unrecordable
+from autograde.rubric.recording import Line, Recording
+from autograde.values.base import unrecordable
 from autograde.values.text import digest
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
@@ -250,17 +245,6 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
                     f"be recorded; return {RECORDED}, or call a helper that does"
                 )
     return expected
-
-
-def must_fit(recording: Recording) -> None:
-    """Raises CourseError when what a rubric records of the reference is too large to be read."""
-    try:
-        unpack_recording(pack_recording(recording))
-    except BadData as error:
-        raise CourseError(
-            f"{recording.exercise}: what its rubric records is too large ({error}): draw smaller "
-            "inputs, or let the answer return less"
-        ) from error
 
 
 def as_kept(line: Line) -> Line:

@@ -2,25 +2,25 @@
 
 import asyncio
 import atexit
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
 from autograde.course.lessons import CourseError, exercise_of
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
-from autograde.grading.running.deadline import finish_in_time
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
 from autograde.grading.submission import Disturbed, Problem
@@ -36,6 +36,7 @@ from autograde.sandbox.provisioner import (
 
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 """A kernel's own process writes such things as Jupyter's tracebacks, which help no grader."""
+LOOK_SECONDS = 1.0
 NOT_RUN = "The cells after that were not run."
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
@@ -96,11 +97,11 @@ class _Running:
 
     def run_in_time(self, place: Path) -> None:
         """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
-        kernel, package = self.limits.kernel, self.job.package
-        walled = self.job.wall
-        manager = walled_manager(kernel, package) if walled else open_manager(place.parent)
-        if isinstance(manager.provisioner, WalledProvisioner):
-            self.wall = manager.provisioner
+        if self.job.wall:
+            manager = walled_manager(self.limits.kernel, self.job.package)
+            self.wall = cast(WalledProvisioner, manager.provisioner)
+        else:
+            manager = open_manager(place.parent)
         client = GradingClient(
             self.nb,
             self.limits,
@@ -111,27 +112,31 @@ class _Running:
             extra_arguments=ARGUMENTS,
         )
         self.until = time.monotonic() + self.limits.start_seconds
-        ended = finish_in_time(
-            partial(self._run, client),
-            lambda: self.until,
-            partial(self._stop, manager),
-            self.limits.stop_seconds,
-        )
-        if not ended:
+        done: Future[None] = Future()
+        work = partial(self._run, client)
+        # nobody waits for a daemon, not even the end of the program
+        threading.Thread(target=run_in_a_loop, args=(work, done), daemon=True).start()
+        try:  # it may block its loop, so it is not the loop that keeps the time
+            while not done.done() and (left := self.until - time.monotonic()) > 0:
+                wait([done], min(left, LOOK_SECONDS))
+        finally:  # after Ctrl-C, too
+            if not done.done():
+                if self.started:
+                    self.problem = self.too_long
+                end_kernel(manager)
+        wait([done], self.limits.stop_seconds)
+        if done.done():
+            done.result()
+        else:
             client.left_behind = True
             atexit.unregister(client._cleanup_kernel)
             if not self.started:
-                within = f"within {self.limits.start_seconds} s"
-                raise Disturbed(f"no kernel could be started {within}")
+                seconds = self.limits.start_seconds
+                raise Disturbed(f"no kernel could be started within {seconds} s")
             self.problem = self.too_long
         client.join_streams()
         for index in client.flooded:
             self.notes[index] = "showed too much; the rest was cut off"
-
-    def _stop(self, manager: AsyncKernelManager) -> None:
-        if self.started:
-            self.problem = self.too_long
-        end_kernel(manager)
 
     async def _run(self, client: GradingClient) -> None:
         try:
@@ -157,7 +162,7 @@ class _Running:
 
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
-        client.tell(self.job.begin_code)
+        client.kernel.execute(self.job.begin_code, silent=True, store_history=False)
         teller = asyncio.create_task(client.tell_when_asked(str(self.job.seed)))
         try:
             for index, cell in enumerate(self.nb.cells):
@@ -260,6 +265,18 @@ class _Running:
         if execute_reply["content"].get("ename") == TIMED_OUT:
             may = f"a cell may run for {self.limits.cell_seconds} s"
             self.notes[cell_index] = f"took too long and was interrupted; {may}"
+
+
+def run_in_a_loop(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
+    """Run work in an event loop of its own, and tell when and how it ended."""
+    try:
+        # on Windows the default is a loop on which zmq works only with a thread more, and warns
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(work())
+    except BaseException as error:
+        done.set_exception(error)
+    else:
+        done.set_result(None)
 
 
 def _cell(name: str, source: str) -> dict[str, Any]:

@@ -17,15 +17,11 @@ MOST = 0.5
 """The largest part of the available memory that the files may take; what is cached is available."""
 
 
-def read_all(memory: str = MEMORY) -> None:
-    """Have Linux read every file that a kernel can see, if there is room, slower than all else.
-
-    Args:
-        memory: the file in which Linux says how much there is.
-    """
+def read_all() -> None:
+    """Have Linux read every file that a kernel can see, if there is room, slower than all else."""
     os.nice(19)
     files = dict(_files())
-    if sum(files.values()) > MOST * _available(memory):
+    if sum(files.values()) > MOST * _available():
         return
     for path in files:
         with suppress(OSError):  # not everybody may read it
@@ -35,9 +31,9 @@ def read_all(memory: str = MEMORY) -> None:
             os.close(file)
 
 
-def _available(memory: str) -> int:
+def _available() -> int:
     """Return how many bytes programs could use without other programs losing any."""
-    with open(memory) as lines:
+    with open(MEMORY) as lines:
         return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
 
 
