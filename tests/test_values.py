@@ -365,7 +365,10 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "a tensor as a key": (lambda: {torch.ones(1): 1}, "a dict that holds a tensor of shape (1,)"),
     "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 5001 keys"),
     "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 5001 items"),
-    "an array too large": (lambda: np.zeros(base.MAX_ENTRIES + 1), "an array of shape (1000001,)"),
+    "an array too large": (
+        lambda: np.zeros(base.MAX_ENTRIES + 1),
+        "an array of more than 1,000,000 entries",
+    ),
     "a time of day": (lambda: datetime(2026, 3, 1).time(), "a time"),
     "a Decimal that signals": (lambda: Decimal("snan"), "a Decimal"),
     "a Fraction too long": (lambda: Fraction(1, 10**5000), "a Fraction of thousands of digits"),
