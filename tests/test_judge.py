@@ -304,6 +304,7 @@ def gives_up(n: int) -> None:
         ("return None", "it(2) returns a result, expected a RuntimeError."),
         ("raise ValueError(n)", "it(2) raises ValueError: 2, expected a RuntimeError."),
         ("raise KeyError(n)", "it(2) raises KeyError: 2, expected a RuntimeError."),
+        ("return it(n)", "it(2) raises RecursionError: maximum recursion depth exceeded"),
     ],
 )
 def test_a_rubric_may_ask_for_another_error(body: str, said: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -281,14 +282,18 @@ def bars(scores):
     figure, ax = plt.subplots()
     ax.bar(list(scores), list(scores.values()))
     ax.set_title("Scores")
-    return figure
+    plt.show()
+    return plt.gcf()
 
 def ask_age():
     return int(input("age? "))
 """
 
 
-def test_what_an_answer_does_is_recorded_through_helpers(tmp_path: Path) -> None:
+def test_what_an_answer_does_is_recorded_through_helpers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))  # as Jupyter's own does
     answer, rubric = DEEDS, block("deeds rubric")
     reference = program(tmp_path, "stairs", block("deeds setup"), answer, rubric)
     helpers = reference.names
@@ -343,3 +348,67 @@ def test_an_answer_that_draws_random_numbers_is_judged_by_a_check_of_ones_own(
     lines = answer.strip().splitlines()
     other = "\n".join([*lines[:-1], f"    {last}"])
     assert wrong_lines(reference, "bootstrap_means", other) == fails
+
+
+LABEL = """
+def label(mask):
+    labels, count = np.zeros(mask.shape, dtype=int), 0
+    for start in np.argwhere(mask).tolist():
+        count += not labels[tuple(start)]
+        stack = [] if labels[tuple(start)] else [start]
+        while stack:
+            i, j = stack.pop()
+            if -1 < i < len(mask) and -1 < j < len(mask[0]) and mask[i, j] and not labels[i, j]:
+                labels[i, j] = count
+                stack += [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
+    return labels
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        (("return labels", "return labels"), True),
+        (("return labels", "return 100.0 - 7 * labels * mask - 100 * ~mask"), True),
+        (("return labels", "return (labels > 0).astype(int)"), False),
+        (("(i + 1, j), (i - 1, j)", "(i + 1, j + 1), (i + 1, j), (i - 1, j)"), False),
+        (("return labels", "return None"), False),
+    ],
+)
+def test_regions_may_be_numbered_in_any_order(
+    change: tuple[str, str], right: bool, tmp_path: Path
+) -> None:
+    reference = program(tmp_path, "label", block("image setup"), LABEL, block("image rubric"))
+    wrong = wrong_lines(reference, "label", LABEL.replace(*change))
+    assert wrong == ([] if right else ["one number for each region, edge to edge"])
+
+
+GAMMA = """
+def brighten(image, gamma):
+    return np.round(255 * (image / 255) ** gamma).astype(np.uint8)
+"""
+GAMMA_RUBRIC = """
+@rubric("brighten")
+def _(r):
+    image = r.rng.integers(0, 256, (6, 7), dtype=np.uint8)
+    r.check("to one grey level", "one_grey_level", brighten, (image, 0.5))
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        (("np.round", ""), True),
+        (("np.round", "np.ceil"), True),
+        (("255 * (", "252 * ("), False),
+        ((".astype(np.uint8)", ""), False),
+        (("np.round", "None and np.round"), False),
+    ],
+)
+def test_one_grey_level_up_or_down_is_right(
+    change: tuple[str, str], right: bool, tmp_path: Path
+) -> None:
+    exec(block("image check"), {"__name__": "imaging_course"})  # noqa: S102 (the page's own)
+    reference = program(tmp_path, "brighten", block("image setup"), GAMMA, GAMMA_RUBRIC)
+    wrong = wrong_lines(reference, "brighten", GAMMA.replace(*change))
+    assert wrong == ([] if right else ["to one grey level"])

@@ -157,6 +157,7 @@ NEAR: dict[str, tuple[Any, Any]] = {
     "a tuple in a set": ({(0.1 + 0.2, "a")}, {(0.3, "a")}),
     "a whole number for a float": (3, 3 * (1 + 2**-52)),
     "nearly 0 in a list": ([1.0, 1e-17], [1.0, 0.0]),
+    "nearly 0 in a tuple": ((1.0, 1e-22), (1.0, 0.0)),
     "an index": (pd.Series([1], index=[0.1 + 0.2]), pd.Series([1], index=[0.3])),
 }
 
@@ -182,6 +183,12 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
     "a charge": ({"e": 0.0}, {"e": 1.6e-19}, ", e is 0, expected 1.6e-19"),
     "a ratio of small numbers": ([2e-30, 3], [1e-30, 3], "[0] is 2e-30, expected 1e-30"),
+    "a small number beside a large one": (
+        (101325.0, 0.0), (101325.0, 0.1), "[1] is 0, expected 0.1000",
+    ),
+    "a small number in a list for a tuple": (
+        [1e6, 8e-3], (1e6, 4e-3), "[1] is 0.0080, expected 0.0040",
+    ),
     "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
     "a student's own": (Mine(), 1.5, " returned a Mine, which cannot be recorded; return a float"),
     "another day": (
@@ -358,7 +365,10 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "a tensor as a key": (lambda: {torch.ones(1): 1}, "a dict that holds a tensor of shape (1,)"),
     "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 5001 keys"),
     "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 5001 items"),
-    "an array too large": (lambda: np.zeros(base.MAX_ENTRIES + 1), "an array of shape (1000001,)"),
+    "an array too large": (
+        lambda: np.zeros(base.MAX_ENTRIES + 1),
+        "an array of more than 1,000,000 entries",
+    ),
     "a time of day": (lambda: datetime(2026, 3, 1).time(), "a time"),
     "a Decimal that signals": (lambda: Decimal("snan"), "a Decimal"),
     "a Fraction too long": (lambda: Fraction(1, 10**5000), "a Fraction of thousands of digits"),

@@ -17,6 +17,7 @@ from autograde.values import differences, numbers, python
 from autograde.values.base import (
     FEW,
     MAX_ENTRIES,
+    TOO_MANY,
     BadData,
     Difference,
     Plain,
@@ -47,7 +48,7 @@ def to_plain(value: Any, within: Within) -> Plain:
 
 def _recorded(array: numbers.Array) -> Plain:
     if array.size > MAX_ENTRIES:
-        return Unrecordable(f"an array of shape {array.shape}")
+        return Unrecordable(f"an array of {TOO_MANY}")
     native = array.astype(array.dtype.newbyteorder("<"))
     if native.dtype.kind in "SU" and not native.dtype.itemsize:
         native = native.astype(f"{native.dtype.kind}1")

@@ -28,6 +28,9 @@ MAX_PAIRED = 200
 NOTHING = 1e-12
 """What a float is measured by where 0 is expected."""
 
+PART = 1e-6
+"""A float in a tuple is measured by its own size, and at least by this share of the largest."""
+
 WHOLE_FLOATS = 2**53
 """Up to here each whole number is a float of its own."""
 
@@ -104,15 +107,16 @@ def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Differe
         said = f"has {of(len(got), 'item')}, expected {len(expected)}"
         return differs(said, pair=(got, expected))
     scale = _scale(expected)
+    least = PART * scale if isinstance(expected, tuple) else scale
     found = (
-        (f"[{i}]", _floats(one, two, scale) if scale else dispatch.apart(one, two))
+        (f"[{i}]", _floats(one, two, max(abs(two), least)) if scale else dispatch.apart(one, two))
         for i, (one, two) in enumerate(zip(got, expected, strict=True))
     )
     return worst_inside(found, got, expected)
 
 
 def _scale(expected: Iterable[Plain]) -> float:
-    """Return the size of the largest of several floats, which the others are measured by."""
+    """Return the size of the largest of several floats; 0 if not all items are floats."""
     if not all(isinstance(item, float) for item in expected):
         return 0.0
     return max((abs(item) for item in expected if isfinite(item)), default=0.0)

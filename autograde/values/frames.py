@@ -16,6 +16,7 @@ from autograde.values import arrays, differences, dispatch, frame_tables, number
 from autograde.values.base import (
     MAX_ENTRIES,
     SAME,
+    TOO_MANY,
     Difference,
     Plain,
     Record,
@@ -54,7 +55,7 @@ def to_plain(value: Any, within: Within) -> Plain:
 
 def _frame(frame: Any) -> Plain:
     if frame.size > MAX_ENTRIES:
-        return Unrecordable(f"a DataFrame of shape {frame.shape}")
+        return Unrecordable(f"a DataFrame of {TOO_MANY}")
     data = [_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
     parts = {"columns": _index(frame.columns), "index": _index(frame.index), "data": data}
     return _whole("DataFrame", parts)

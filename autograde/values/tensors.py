@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from autograde.values import arrays, differences, dispatch, numbers, python
 from autograde.values.base import (
     MAX_ENTRIES,
+    TOO_MANY,
     BadData,
     Difference,
     Plain,
@@ -59,7 +60,7 @@ def _recorded(tensor: Tensor) -> Plain:
     if tensor.ndim > MAX_DIMENSIONS:
         return Unrecordable(f"a tensor of {tensor.ndim} dimensions")
     if tensor.numel() > MAX_ENTRIES:
-        return Unrecordable(f"a tensor of shape {tuple(tensor.shape)}")
+        return Unrecordable(f"a tensor of {TOO_MANY}")
     if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
         return Unrecordable(f"a tensor of {tensor.dtype}, {tensor.layout}")
     return tensor.detach().as_subclass(Tensor).cpu().clone()

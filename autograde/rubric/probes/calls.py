@@ -180,9 +180,10 @@ def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = Value
         result = call(*args)
     except NotImplementedError:
         raise
-    except due:
-        return REFUSAL if error is ValueError else f"{REFUSAL_BY}{error.__name__}"
     except RAISED as other:
+        endless = isinstance(other, RecursionError) and error is not RecursionError
+        if isinstance(other, due) and not endless:  # nobody meant that RuntimeError
+            return REFUSAL if error is ValueError else f"{REFUSAL_BY}{error.__name__}"
         return f"raises {family(other)}: {other}"
     if isinstance(result, BaseException):
         return "returns an error instead of raising it"
