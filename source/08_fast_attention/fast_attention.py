@@ -780,8 +780,9 @@ def with_layer(attend):
     """The trained model with its weights, and attention by a function of q, k, v (b, h, n, 12)."""
 
     class Other(MultiHeadAttention):
-        def heads(self, x):
-            return attend(*(self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value)))
+        def forward(self, x):
+            heads = attend(*(self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value)))  # (b, h, n, 12)
+            return self.out_proj(heads.transpose(1, 2).flatten(2))
 
     changed = course_model()
     for block in changed.layers():
