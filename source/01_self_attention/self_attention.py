@@ -702,8 +702,7 @@ def _(r):
     r.conventions(transplant, r.normal(4, 6), r.normal(5, 6), *large)
 
 # %% [markdown]
-# The next cell gives every sentence the twelve numbers of every other, and asks the model again how much of an animal the bat is. (Of your result only
-# the last row is used; the end of the lesson says why.)
+# The next cell gives every sentence the twelve numbers of every other, and asks the model again how much of an animal the bat is.
 #
 # **Predict, then run.** The bat in the cave gets 0.988. What does it get with the twelve numbers of the *gym*? And of the *barn*?
 
@@ -748,8 +747,8 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 
 # %% [markdown]
 # Read a column from top to bottom: **what counts is the donor**, not the sentence that is read. The gym's twelve numbers make wood of the cave's bat; the
-# cave's make an animal of the gym's. (On the diagonal the donor is the sentence itself.) The layer's other three heads make no difference: these twelve
-# numbers carry the sense of *bat*. Switching a head off shows that it matters. Exchanging what it hands on shows what it says.
+# cave's make an animal of the gym's. The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head
+# off shows that it matters. Exchanging what it hands on shows what it says.
 #
 # Check it by hand. Choose *cave*, and let head 1.1 at *bat* take its result from *gym*. Then look at head 2.3 in the second layer, which reads what the
 # first has written: where does *bat* look there, before and after?
