@@ -135,6 +135,30 @@ def test_a_model_without_attention_is_refused() -> None:
         read(nn.Linear(2, 2), WORDS["gym"])
 
 
+class Uncalled(MultiHeadAttention):
+    """Uses a layer without calling it, as in x @ layer.weight.T."""
+
+    uncalled = ""
+
+    def forward(self, x: Tensor) -> Tensor:
+        W_value, out_proj = (
+            layer.forward if name == self.uncalled else layer
+            for name, layer in (("W_value", self.W_value), ("out_proj", self.out_proj))
+        )
+        heads = self.weights(x) @ self.split(W_value(x))
+        out: Tensor = out_proj(heads.transpose(1, 2).flatten(2))
+        return out
+
+
+@pytest.mark.parametrize("name", ["W_value", "out_proj"])
+def test_a_layer_that_forward_does_not_call_is_named(name: str) -> None:
+    model = course_model()
+    for block in model.layers():
+        block.attention.__class__ = type("Uncalled", (Uncalled,), {"uncalled": name})
+    with pytest.raises(ValueError, match=rf"self\.{name}"):
+        read(model, WORDS["gym"])
+
+
 # changes
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograde.notebook import runs
+from autograde.notebook import practice, runs
 from autograde.notebook.runs import Run
 from autograde.progress import PRACTICE_FILE
 from autograde.workspace.unready import explain_what_has_not_run
@@ -52,6 +53,8 @@ def test_a_cell_after_a_forgotten_return_waits_for_it(
     shell.run_cell(f"def {UNSOLVED}(x):\n    x + 1", store_history=True)
     assert said(shell, f"s = {UNSOLVED}(1)", capsys) == ""
     assert WAITS in said(shell, "s.shape", capsys)
+    shell.run_cell(f"def mean_of(x):\n    return {UNSOLVED}(x).mean()", store_history=True)
+    assert WAITS in said(shell, "mean_of(1)", capsys)
     shell.run_cell("s = 2", store_history=True)
     assert WAITS not in said(shell, "s.shape", capsys)
 
@@ -66,6 +69,27 @@ def test_a_cell_waits_for_an_answer_that_a_function_of_another_cell_calls(
     shell.run_cell(f"class {UNSOLVED}:\n    def f(self):\n        1 / 0", store_history=True)
     shell.run_cell(f"def draw(x):\n    return {UNSOLVED}().f()", store_history=True)
     assert "ZeroDivisionError" in said(shell, "draw(1)", capsys)
+
+
+def test_of_an_error_in_an_answer_that_is_not_right_the_line_is_shown(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"def {UNSOLVED}(x):\n    y = x + 1\n    return y / 0", store_history=True)
+    cause = ": ZeroDivisionError: division by zero (in line 3: return y / 0)."
+    assert f"{WAITS}, which is not right yet{cause}" in said(shell, f"{UNSOLVED}(1)", capsys)
+
+
+def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = Run(1, f"def {UNSOLVED}(x): return x", "")
+    monkeypatch.setattr(runs, "_runs", [right])
+    monkeypatch.setattr(practice, "lesson_keys", lambda: {UNSOLVED: None})
+    monkeypatch.setattr(practice, "verdicts", {UNSOLVED: SimpleNamespace(passed=True)})
+    monkeypatch.setattr(practice, "judged", {UNSOLVED: right.source})
+    assert practice.unsolved() == set()
+    runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
+    assert practice.unsolved() == {UNSOLVED}
 
 
 def test_an_error_of_the_students_own_is_shown(
@@ -129,7 +153,7 @@ def test_an_answer_that_has_not_run_in_this_kernel_is_not_called_wrong(
     line = f"{UNSOLVED} is not defined yet: cells above have not run in this kernel."
     assert said(shell, f"s = {UNSOLVED}(1)", capsys).startswith(line)
     shell.run_cell(answer, store_history=True)
-    assert f"{WAITS}, which is not right yet." in said(shell, f"s = {UNSOLVED}(1); t", capsys)
+    assert f"{WAITS}, which is not right yet: Attr" in said(shell, f"s = {UNSOLVED}(1); t", capsys)
 
 
 def test_a_new_kernel_says_that_nothing_has_run(

@@ -77,19 +77,27 @@ def read(model: nn.Module, words: Sequence[str], change: Change | None = None) -
     The weights are read off what comes out. Beside the story the model reads copies of it. In a
     copy, the value of a word is 1 at a number of its own and 0 elsewhere, so that what a head hands
     on is its weights, however it computes them. After each layer the copies continue as the story.
+
+    Raises:
+        ValueError: the model has no attention layer, or one whose forward does not call the layers
+            at which heads are read.
     """
     n, layers = len(words), attention_layers(model)
     sizes = [_value(layer).weight.shape[0] // heads_of(layer) for layer in layers]
     copies = math.ceil(n / min(sizes))
     weights: list[list[Rows]] = []
+    valued: list[nn.Module] = []
     edits = {} if change is None else {change.layer: _edit(model, layers[change.layer], change)}
     with ExitStack() as hooks:
         for place, layer in enumerate(layers):
-            hooks.enter_context(_own_values(layer, n))
+            hooks.enter_context(_own_values(layer, n, valued))
             hooks.enter_context(_edited(layer, _keep_weights(weights, n)))
             if place in edits:
                 hooks.enter_context(_edited(layer, edits[place]))
         scores = model(_tokens(model, words).expand(1 + copies, -1))
+    for name, calls in {"W_value": len(valued), "out_proj": len(weights)}.items():
+        if calls < len(layers):
+            raise ValueError(f"heads are read where forward calls self.{name}(…); yours does not")
     return Reading(list(words), weights, scores[0, -1].softmax(dim=-1).tolist())
 
 
@@ -101,10 +109,11 @@ def _value(layer: nn.Module) -> nn.Linear:
     return cast(nn.Linear, layer.W_value)
 
 
-def _own_values(layer: nn.Module, n: int) -> RemovableHandle:
-    """Let the copies have the values by which they are read, until the hook is removed."""
+def _own_values(layer: nn.Module, n: int, valued: list[nn.Module]) -> RemovableHandle:
+    """Let the copies have the values by which they are read, and note the layer that has them."""
 
     def replace(_: nn.Module, __: Any, values: Tensor) -> Tensor:  # (1 + c, n, h * d_h)
+        valued.append(layer)
         size = values.shape[-1] // heads_of(layer)
         own = torch.zeros(len(values) - 1, n, size).to(values)
         places = torch.arange(n)

@@ -50,6 +50,8 @@ verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
 recordings: dict[str, Recording] = {}
 """The recordings that those verdicts judge, by exercise."""
+judged: dict[str, str] = {}
+"""The cells that those verdicts judge, by exercise."""
 unjudged: set[str] = set()
 """The exercise whose rubric ran last, if its answer cell had ended with an error."""
 
@@ -125,8 +127,9 @@ def answer(recording: Recording) -> None:
     verdict = judge(recording, key, trusted=True)
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
+    judged[recording.exercise] = run.source if run else ""
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
-    _remember(verdict, run.source if run else "")
+    _remember(verdict, judged[recording.exercise])
     said = _lines_so_far(verdict, before) + advice(verdict, named=named)
     said += _next_steps(verdict)
     if run is not None:
@@ -297,14 +300,20 @@ def lesson_cells() -> Cells:
 
 
 def unsolved() -> set[str]:
-    """Return the exercises of this lesson that are not known to be right."""
+    """Return the exercises of this lesson that are not known to be right as they are now."""
     if not lesson_is_known():
         return set()
-    right = {name for name, verdict in verdicts.items() if verdict.passed}
+    right = {name for name, verdict in verdicts.items() if verdict.passed and _as_judged(name)}
     try:
         return set(lesson_keys()) - right
     except session.CellEnded:  # a rubric says so; of other cells there is less to say
         return set()
+
+
+def _as_judged(exercise: str) -> bool:
+    """Return whether an answer's cell is still the one that its rubric judged."""
+    run = runs.last_run_of(exercise)
+    return run is None or run.source == judged.get(exercise)
 
 
 session.practise(require_run, answer)

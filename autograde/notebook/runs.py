@@ -8,6 +8,7 @@ first line is `# demonstration`, with or without words after a colon. A kernel s
 and not its tags, so the text has to say it.
 """
 
+import dis
 import linecache
 import os
 import re
@@ -26,6 +27,7 @@ from autograde.notebook.saved import Cells, binds
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, names_of, read_names
+from autograde.rubric.probes.calls import raised
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.session import CellEnded
 
@@ -118,7 +120,7 @@ def _note(result: Any) -> None:
     values = _values()
     if error is None:
         keep(source, values, rubric)
-    exercise = _waits_for(source) or _stub_in(error)
+    exercise = _waits_for(source, error)
     for name in names_of(source).bound:
         if exercise and values.get(name) is None:
             _waiting[name] = exercise
@@ -176,10 +178,10 @@ def _explain(
     said, name = "", getattr(error, "name", None)
     if name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
-    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1]) or _stub_in(error):
+    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
         stub = isinstance(error, NotImplementedError) and not str(error)
-        missing = "written" if stub else "right"
-        said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
+        missing = "written yet." if stub else f"right yet{_cause(error)}."
+        said = f"This cell waits for the exercise {exercise}, which is not {missing}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
     elif name and isinstance(error, NameError) and not _last_binding(name):
@@ -189,20 +191,45 @@ def _explain(
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
 
 
-def _stub_in(error: BaseException | None) -> str:
-    """Return the unsolved exercise whose stub raised an error, whatever called it, or ""."""
-    if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
+def _waits_for(source: str, error: BaseException | None) -> str:
+    """Return the first unsolved exercise whose answer or result a cell uses, or "".
+
+    A function of another cell that the error came through counts, too. Of a cell with a rubric or
+    an answer only the stub counts that it reached.
+    """
+    unsolved, functions = _unsolved(), _functions(error)
+    if "@rubric(" not in source and not unsolved & names_of(source).bound:
+        waiting = {**_waiting, **{name: name for name in unsolved}}
+        used = {name for name in names_of(source).needed if waiting.get(name) in unsolved}
+        if used:
+            return waiting[min(used, key=source.find)]
+    elif not isinstance(error, NotImplementedError):
         return ""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    name = frame.f_code.co_qualname.partition(".")[0]
-    return name if name in _unsolved() else ""
+    else:
+        functions = functions[-1:]
+    return next((name for each in functions for name in each if name in unsolved), "")
 
 
-def _waits_for(source: str) -> str:
-    """Return the first unsolved exercise whose answer or result a cell uses, or ""."""
-    unsolved = _unsolved()
-    if "@rubric(" in source or unsolved & names_of(source).bound:
+def _functions(error: BaseException | None) -> list[list[str]]:
+    """Return, for each function of a cell that an error came through, its name and what it loads.
+
+    A method goes by the name of its class.
+    """
+    trace = error.__traceback__ if error else None
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(trace) if frame.f_globals is _values()]
+    return [
+        [
+            code.co_qualname.partition(".")[0],
+            *(each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"),
+        ]
+        for code in codes
+        if code.co_name != "<module>"
+    ]
+
+
+def _cause(error: BaseException) -> str:
+    """Return in words the error that came out of a function of a cell, and the line; or ""."""
+    if not _functions(error):
         return ""
-    waiting = {**_waiting, **{name: name for name in unsolved}}
-    used = {name for name in names_of(source).needed if waiting.get(name) in unsolved}
-    return waiting[min(used, key=source.find)] if used else ""
+    found = raised(error)
+    return f": {found.error}: {found.message}" + (f" (in {found.at})" if found.at else "")

@@ -194,7 +194,7 @@ beside(my_guess, gym[int(raw[-1].argmax())])
 show(
     heatmap(raw, gym, gym, title="Dot products of the trained model's vectors"),
     f"Heatmap of the dot products of eleven words. The diagonal is bright: between {raw.diagonal().min():.0f} and {raw.diagonal().max():.0f}. "
-    f"Off it no number is above {(raw - 1e3 * torch.eye(11)).max():.0f}.",
+    f"Off it the largest is {(raw - 1e3 * torch.eye(len(raw))).max():.0f}.",
 )
 
 # %% [markdown]
@@ -378,7 +378,7 @@ def _(r):
 # %% [markdown]
 # ## 4 Query, key, value
 #
-# Now your two functions on the trained model's vectors.
+# Back to *bat*, which has to find *gym*: your two functions on the trained model's vectors.
 #
 # **Predict, then run.** A weight of 1 is shared among eleven words. How much of it does *bat* give to itself?
 
@@ -388,11 +388,11 @@ my_guess = None  # a number from 0 to 1
 # %% tags=["raises-exception"]
 found = {}
 for place, words in zip(places, beginnings):
-    x = vectors(words)  # (11, 48): the place is word 5, bat word 10
-    found[place] = attention_weights(attention_scores(x, x), d_k=48)[10]  # (11,)
-beside(my_guess, round(found["gym"][10].item(), 3))
-for place, row in found.items():
-    print(f"{place}: bat looks at bat {row[10]:.3f}, at the place {row[5]:.3f}")
+    x = vectors(words)  # (11, 48)
+    found[place] = attention_weights(attention_scores(x, x), d_k=48)[-1]  # (11,), the last word's row
+beside(my_guess, round(found[places[2]][-1].item(), 3))
+for (place, row), words in zip(found.items(), beginnings):
+    print(f"{place}: {words[-1]} looks at {words[-1]} {row[-1]:.3f}, at the place {row[words.index(place)]:.3f}")
 
 # %% [markdown]
 # *Bat* sees nothing but *bat*. What a word **looks for** is not what it **is**. So a head gives each word two more vectors, with matrices that can be
@@ -413,9 +413,9 @@ W_query, W_key, W_value = (linear.weight[:12].detach().T for linear in (attentio
 found = {}
 for place, words in zip(places, beginnings):
     x = vectors(words)
-    found[place] = attention_weights(attention_scores(x @ W_query, x @ W_key), d_k=12)[10]
-    print(f"{place}: bat looks at bat {found[place][10]:.3f}, at the place {found[place][5]:.3f}")
-difference = max((row - attention_of(model, words)[0, 0, 10]).abs().max().item() for row, words in zip(found.values(), beginnings))
+    found[place] = attention_weights(attention_scores(x @ W_query, x @ W_key), d_k=12)[-1]
+    print(f"{place}: {words[-1]} looks at {words[-1]} {found[place][-1]:.3f}, at the place {found[place][words.index(place)]:.3f}")
+difference = max((row - attention_of(model, words)[0, 0, -1]).abs().max().item() for row, words in zip(found.values(), beginnings))
 print("largest difference from the model's own weights below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
@@ -425,8 +425,8 @@ print("largest difference from the model's own weights below 0.000001:", differe
 # %% tags=["raises-exception"]
 only = W_query  # or W_key
 x = vectors(gym)
-alone = attention_weights(attention_scores(x @ only, x @ only), d_k=12)[10]
-print(f"gym: bat looks at bat {alone[10]:.3f}, at the place {alone[5]:.3f}")
+alone = attention_weights(attention_scores(x @ only, x @ only), d_k=12)[-1]
+print(f"{places[2]}: {gym[-1]} looks at {gym[-1]} {alone[-1]:.3f}, at the place {alone[gym.index(places[2])]:.3f}")
 
 # %% [markdown]
 # With one matrix *bat* asks for what it is, and finds itself again. And scores are symmetric: that of *bat* for *gym* is that of *gym* for *bat*. With a
@@ -474,8 +474,9 @@ gym_weights = attention_weights(gym_scores, d_k=12)
 best = int(gym_weights[-1].argmax())
 show(
     attention_picture(gym, queries[-1], keys, gym_scores[-1] / math.sqrt(12), gym_weights[-1], values),
-    f"The query of bat goes along the keys of eleven words. The key of {gym[best]} has the highest score, {gym_scores[-1, best] / math.sqrt(12):.1f}, and the "
-    f"weight {gym_weights[-1, best]:.2f}. So the context vector is nearly the value of {gym[best]}. It is added to the vector of bat.",
+    f"The query of {gym[-1]} goes along the keys of {len(gym)} words. The key of {gym[best]} has the highest score, "
+    f"{gym_scores[-1, best] / math.sqrt(12):.1f}, and the weight {gym_weights[-1, best]:.2f}. The weighted sum of the values, the context vector, is "
+    f"added to the vector of {gym[-1]}.",
 )
 
 # %% [markdown]
@@ -483,6 +484,8 @@ show(
 # *added* to the vector of *bat*: the word stays, with a nudge from the gym.
 #
 # ## 5 A layer that can learn
+#
+# Nobody wrote the three matrices. Training found them, so make them parameters of a layer.
 #
 # ### Exercise: `SelfAttention_v1` (3 points)
 #
@@ -600,8 +603,8 @@ print("context vectors, seed", seeds[0])
 table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# The layers of seeds 789 and 123 have one opinion each for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) It is a weak one: all
-# weights lie near 1/6, and all six context vectors are nearly the same.
+# The layers of seeds 789 and 123 have one favourite each for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) But the
+# preference is weak: all weights lie near 1/6, and all six context vectors are nearly the same.
 #
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.
@@ -647,8 +650,9 @@ show(
 )
 
 # %% [markdown]
-# With our partners *step* was to find *journey*, and looks mostly at *starts*. *Journey* spreads its weight. *Journey* and *starts* have nearly the same
-# vector: as keys they can hardly be told apart, and as queries they ask for nearly the same. Is that the reason? Give *journey* a vector of its own, and train again.
+# With our partners *step* was to find *journey*, and looks mostly at *starts*. *Journey* spreads its weight. *Journey* and *starts* have nearly the
+# same vector: as keys they can hardly be told apart, and as queries they ask for nearly the same. Is that the reason? Give *journey* a vector of its
+# own, and train again.
 
 # %% tags=["raises-exception"]
 # demonstration: the same training with another vector for journey
@@ -659,8 +663,8 @@ print("words that do not find their partner:", not_found(again) or "none")
 print(f"the smallest weight on a partner: {min(again[i, tokens.index(partner[token])].item() for i, token in enumerate(tokens)):.1f}")
 
 # %% [markdown]
-# Now all six of ours find theirs. (From 9 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees vectors,
-# not words.** This layer has memorised six of them.
+# Now all six of ours find theirs. (From 9 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees
+# vectors, not words.** This layer has memorised six of them.
 #
 # ## 6 Twelve numbers
 #
@@ -698,8 +702,7 @@ def _(r):
     r.conventions(transplant, r.normal(4, 6), r.normal(5, 6), *large)
 
 # %% [markdown]
-# The next cell gives every sentence the twelve numbers of every other, and asks the model again how much of an animal the bat is. (Of your result only
-# the last row is used; the end of the lesson says why.)
+# The next cell gives every sentence the twelve numbers of every other, and asks the model again how much of an animal the bat is.
 #
 # **Predict, then run.** The bat in the cave gets 0.988. What does it get with the twelve numbers of the *gym*? And of the *barn*?
 
@@ -744,11 +747,11 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 
 # %% [markdown]
 # Read a column from top to bottom: **what counts is the donor**, not the sentence that is read. The gym's twelve numbers make wood of the cave's bat; the
-# cave's make an animal of the gym's. (On the diagonal the donor is the sentence itself.) The layer's other three heads make no difference: these twelve
-# numbers carry the sense of *bat*. Switching a head off shows that it matters. Exchanging what it hands on shows what it says.
+# cave's make an animal of the gym's. The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head
+# off shows that it matters. Exchanging what it hands on shows what it says.
 #
-# Check it by hand. Choose *cave*, and let head 1.1 at *bat* take its result from *gym*. Then look at head 2.3 in the second layer, which reads what the first has
-# written: where does *bat* look there, before and after?
+# Check it by hand. Choose *cave*, and let head 1.1 at *bat* take its result from *gym*. Then look at head 2.3 in the second layer, which reads what the
+# first has written: where does *bat* look there, before and after?
 
 # %%
 # demonstration: exchange a head's output
@@ -765,8 +768,8 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# **The scale is missing or wrong.** On the six small vectors the output hardly moves; in the trained head it moves by more than half of its largest number.
-# So test attention on inputs that are spread out.
+# **The scale is missing or wrong.** On the six small vectors the output hardly moves; in the trained head it moves by more than half of its largest
+# number. So test attention on inputs that are spread out.
 
 # %% tags=["raises-exception"]
 @torch.no_grad()
@@ -804,20 +807,20 @@ print(" ".join(tokens[i] for i in order) + ": every word keeps its context vecto
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-hidden = torch.ones(11, 11).triu(diagonal=1) == 1
+hidden = torch.ones(len(gym), len(gym)).triu(diagonal=1) == 1
 show(
     panels(
         heatmap(attention_of(model, gym)[0, 0], gym, gym, title="head 1.1 in the model", hidden=hidden, limits=(0, 1), bar=False),
         heatmap(gym_weights, gym, gym, title="your functions", limits=(0, 1)),
         size=(12, 5.6),
     ),
-    "Two heatmaps of the whole sentence with gym. In the model's, everything above the diagonal is hidden: no word looks at a later one. "
+    "Two heatmaps of the whole sentence. In the model's, everything above the diagonal is hidden: no word looks at a later one. "
     "In the one of your functions words look ahead. Only the last rows agree.",
 )
 
 # %% [markdown]
-# Yours look ahead: *Tom* already looks at *gym*, by 0.57. The model's words never see what comes after them. It learned to predict the next word. What would it learn if
-# it could see that word? Lesson 02 trains such a model.
+# Yours look ahead: *Tom* already looks at *gym*, by 0.57. The model's words never see what comes after them. It learned to predict the next word. What
+# would it learn if it could see that word? Lesson 02 trains such a model.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

@@ -188,13 +188,12 @@ print("the model with a mask: in one pass {}, word by word {}".format(*found[1])
 
 # %% [markdown]
 # In one pass the cheat's loss is far below the floor, word by word far above. With a mask both are the same. One pass trains all predictions only if no
-# word sees the next one.
-# Without a mask, the one pass asks a question and shows the answer.
+# word sees the next one. Without a mask, the one pass asks a question and shows the answer.
 #
 # ## 2 The triangle
 #
-# Start without any scores: every word looks at all words up to itself, equally. That is a running mean. Here it is three times: with a loop, with a
-# triangle of ones that is divided by the sum of its rows, and with a softmax.
+# How is a word hidden? Start without any scores: every word looks at all words up to itself, equally. That is a running mean. Here it is three times: with
+# a loop, with a triangle of ones that is divided by the sum of its rows, and with a softmax.
 
 # %%
 loop = torch.stack([inputs[: t + 1].mean(dim=0) for t in range(6)])  # (6, 3)
@@ -373,7 +372,7 @@ def masked_only(scores):
 
 
 def renormalised(scores):
-    return tril_causal_weights(scores, 1)
+    return renormalise(masked_only(scores))
 
 
 torch.manual_seed(123)
@@ -466,8 +465,8 @@ beside(my_guess, tuple(below))
 #
 # ### Exercise: `break_tril` (2 points)
 #
-# Find such a case. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which `tril_causal_weights(scores, 1)` is off by more than
-# 0.001 somewhere, while minus infinity before the softmax is right.
+# Find such a case. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which the tril way (softmax, mask, renormalise; no
+# scale) is off by more than 0.001 somewhere, while minus infinity before the softmax is right.
 
 # %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def break_tril():
@@ -490,11 +489,11 @@ def inf_way(scores):
 
 
 broken = break_tril().to(device)
-both = tril_causal_weights(broken, 1), inf_way(broken)
+both = renormalised(broken), inf_way(broken)
 hidden = causal_mask(len(broken)).to(device) == 0
 show(
     panels(
-        heatmap(both[0], None, None, title="your tril way", hidden=hidden, limits=(0, 1), bar=False),
+        heatmap(both[0], None, None, title="softmax, mask, renormalise", hidden=hidden, limits=(0, 1), bar=False),
         heatmap(both[1], None, None, title="minus infinity before the softmax", hidden=hidden, limits=(0, 1)),
         size=(8, 3.6),
     ),
@@ -507,8 +506,7 @@ show(
 # and does not mend it. And look at it once more. Whether the row is whole or damaged depends on a *later* score. **That is news of the future**: one
 # coarse bit.
 #
-# **Predict, then run.** Your own `future_influence`, on scores whose hidden part is far above the rest: does it call your `tril_causal_weights` causal
-# now?
+# **Predict, then run.** Your own `future_influence`, on scores whose hidden part is far above the rest: does it still call the tril way causal?
 
 # %%
 my_guess = None  # "yes" or "no"

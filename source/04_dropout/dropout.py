@@ -102,8 +102,8 @@ print(f"“where”, in new stories: the place is right in {place:.0%} of the an
 
 # %% [markdown]
 # A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess picks one of three
-# names, four places, ten activities, or yes and no, and has the other words for nothing. The model, whose first choice must be right for each word,
-# falls below it: it says *he's* for *she's*.)
+# names, four places, ten activities, or yes and no, and is given the other words. The model has to find every word, and falls below it: it says *he's*
+# for *she's*.)
 #
 # A famous remedy: **dropout** sets some of the model's numbers to 0 at random while it learns. Does that help?
 #
@@ -156,8 +156,9 @@ def curves(runs, lowest_loss, guessing):
 
 show(
     chart(curves, {f"its own {len(few)}": [own for own, _ in plain], "new stories": [other for _, other in plain]}, floor(), guessing),
-    "Left, loss against training steps: on its own fifty stories it falls to about 0.2, on new stories to about 1.1 at step 100, then it rises to about "
-    "1.6. Right, right answers: in its own stories they rise to 100 percent, in new ones to about 14 percent, below the dotted line of guessing.",
+    f"Left, loss against training steps: on its own stories it ends at {plain[-1][0]['loss']:.1f}, on new stories it is lowest at step "
+    f"{25 * (lowest + 1)}, {plain[lowest][1]['loss']:.1f}, and ends at {plain[-1][1]['loss']:.1f}. Right, right answers at the end: "
+    f"{plain[-1][0]['right']:.0%} in its own stories, {plain[-1][1]['right']:.0%} in new ones; a dotted line marks guessing, {guessing:.0%}.",
 )
 
 # %% [markdown]
@@ -180,8 +181,8 @@ print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it 
 # %% [markdown]
 # About as many words are right as before (60%, before 58%). **What rises is the price of the wrong ones**: where the model is wrong, it is 67% sure
 # instead of 41%. Divide all its scores by 1.5, and it is less sure of everything while no answer changes: two fifths of the rise are gone. Stopping
-# early would have kept the loss at its lowest and cost half of the right answers. (The mean of eight runs: 10% instead of 15%.) Measure what you want from a
-# model, not only its loss.
+# early would have kept the loss at its lowest and cost half of the right answers. (The mean of eight runs: 10% instead of 15%.) Measure what you want
+# from a model, not only its loss.
 #
 # This is **overfitting**: the model fits its examples, not the rule behind them. What works against it is called **regularisation**. The best remedy
 # is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the lowest.
@@ -416,7 +417,8 @@ for _ in range(3):
 beside(my_guess, tuple(found.values())[1:])
 
 # %% [markdown]
-# At p = 0.5 **the coins do the damage**, not the missing weight. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise is that?
+# At p = 0.5 **the coins do the damage**, not the missing weight. (With p = 0.1, a forgotten `eval()` still costs one answer in seven.) How much noise
+# is that?
 #
 # ## 5 How much noise
 #
@@ -630,8 +632,8 @@ def weight_bars(tokens, learned, formula):
 
 show(
     chart(weight_bars, tokens, {p: head.weights().tolist() for p, head in heads.items()}, {p: predicted(p).tolist() for p in heads}),
-    "Three bar charts of the six learned weights, for p = 0, 0.1 and 0.5. Your falls from 0.83 to 0.38 and 0.23, the others "
-    "rise together. The diamonds of the formula lie close to the tops of the bars.",
+    "Bar charts of the six learned weights, with diamonds of the formula. Learned for Your, and by the formula: "
+    + "; ".join(f"{head.weights()[0]:.2f} and {predicted(p)[0]:.2f} for p = {p:g}" for p, head in heads.items()) + ".",
 )
 
 # %% [markdown]
@@ -665,13 +667,13 @@ beside(my_guess, ("yes" if last["loss"] < plain[-1][1]["loss"] else "no", "yes" 
 # demonstration: draws the figure
 show(
     chart(curves, {"your Dropout(0.1)": [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
-    "Loss and right answers on new stories against steps, without dropout and with yours. Left, without dropout the loss rises from about 1.1 to 1.6; with "
-    "dropout it stays near 1.0. Right, both stay below the dotted line of guessing.",
+    f"Loss and right answers on new stories against steps. At the end, without dropout: loss {plain[-1][1]['loss']:.1f}, {plain[-1][1]['right']:.0%} right; "
+    f"with yours: loss {last['loss']:.1f}, {last['right']:.0%} right. A dotted line marks guessing, {guessing:.0%}.",
 )
 
 # %% [markdown]
-# The loss stays down, and a guess is still better. But runs differ: even from one start, other masks gave 18% where these gave 22%. So here are eight
-# runs for each row, each with stories, a start and batches of its own, the same eight in every row: mean (lowest–highest), from
+# The loss stays down, and a guess is still better. But runs differ: from this start we got 22% with one set of masks and 18% with another. So here
+# are eight runs for each row, each with stories, a start and batches of its own, the same eight in every row: mean (lowest–highest), from
 # `benchmarks/overfitting.py`.
 #
 # | dropped | stories, steps | last loss, new stories | right, new stories |

@@ -326,7 +326,7 @@ print({name: round(distance, 4) for name, distance in moved.items()})
 #
 # ## 3 What a module carries with it
 #
-# A module can hold a tensor in three ways. Here is one triangle in all three.
+# Why `register_buffer`? A module can hold a tensor in three ways. Here is one triangle in all three.
 
 # %%
 class ThreeMasks(nn.Module):
@@ -422,8 +422,8 @@ except RuntimeError as error:
 #
 # ### Exercise: `count_parameters` (1 point)
 #
-# How many numbers does a module learn? Return an `int`. Buffers do not count, nor do frozen parameters, whose `requires_grad` is False. A parameter used in
-# two places counts once.
+# How many numbers does a module learn? Return an `int`. Buffers do not count, nor do frozen parameters, whose `requires_grad` is False. A parameter
+# used in two places counts once.
 
 # %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def count_parameters(module):
@@ -487,8 +487,8 @@ beside(my_guess, learned)
 
 # %% [markdown]
 # **Where it looks need not change; what is handed on must.** *She* looks at *ball*, as before, but *ball* has to hand on *reads*. That is `W_value`.
-# `W_query` and `W_key`, as large as it, can only move where she looks. LoRA (Hu et al. 2021) fine-tunes large models in this spirit: what was trained stays
-# frozen, and small matrices are added, for instance to `W_query` and `W_value`.
+# `W_query` and `W_key`, as large as it, can only move where she looks. LoRA (Hu et al. 2021) fine-tunes large models in this spirit: what was trained
+# stays frozen, and small matrices are added, for instance to `W_query` and `W_value`.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### Question: `why_buffer` (2 points, a person reads it)
@@ -536,8 +536,8 @@ beside(my_guess, learned)
 #
 # ### Exercise: `peeks` (3 points)
 #
-# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when the tokens after t change,
-# otherwise `False`.
+# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when the tokens after t
+# change, otherwise `False`.
 #
 # - Try **every** t, and put fresh numbers from `torch.randn` in place of **all** tokens after it. x itself stays as it was.
 # - A change counts if it is larger than 0.0001 times the largest absolute entry of `module(x)`; less is rounding.
@@ -569,8 +569,8 @@ def _(r):
     r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]
-# Three layers to try. The first has no mask. The second has one, but its softmax was copied from code for one sentence, where dimension 1 is the keys; in a
-# batch it is the queries. The third is by somebody who found `keys.T` failing on a batch and wrote `keys[0].T`.
+# Three layers to try. The first has no mask. The second has one, but its softmax was copied from code for one sentence, where dimension 1 is the
+# keys; in a batch it is the queries. The third is by somebody who found `keys.T` failing on a batch and wrote `keys[0].T`.
 #
 # **Predict, then run.** Which of them does `peeks` call looking ahead?
 

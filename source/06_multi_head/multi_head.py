@@ -98,9 +98,8 @@ deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
 print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
 
 # %% [markdown]
-# The start decides more than the number of heads. Two heads do better on average, but mere chance deals out such a lead one time in ten. Three starts
-# with one head learned it, and four with two heads did not. So it is not true that one head *cannot*.
-# Then what can two do?
+# The start decides more than the number of heads. Two heads do better on average, but chance alone gives such a lead one time in ten. Three starts
+# with one head learned it, and four with two heads did not. So it is not true that one head *cannot*. Then what can two do?
 #
 # - You find what one head loses, and when it loses nothing.
 # - You cut one matrix into heads, build the layer, and repair somebody else's.
@@ -269,15 +268,15 @@ later = torch.ones(6, 6).triu(diagonal=1) == 1
 maps = {"the only head": rows[1][0], "two heads: head 0": rows[2][0], "two heads: head 1": rows[2][1]}
 show(
     panels(*(heatmap(weights, tokens, tokens, title=title, hidden=later, limits=(0, 1), bar=False) for title, weights in maps.items()), size=(11.5, 3.9)),
-    "Three heatmaps of mean weights after training. From the third word on, the only head gives about half to each of the two "
-    "words before; of the two heads one gives nearly all to the word before, the other to the one before that.",
+    "Three heatmaps of mean weights after training. What the last word gives to the word before it, and to the one before that: "
+    + "; ".join(f"{title} {weights[-1, -2]:.2f} and {weights[-1, -3]:.2f}" for title, weights in maps.items()) + ".",
 )
 
 # %% [markdown]
-# One head halves its weight. (It gets below 0.50 by weights that change a little with the words; blind to them, it does not.) Two heads take one word
-# each.
+# One head halves its weight. (Its error is below 0.50 because its weights change a little with the words; blind to them, it is not.) Two heads take
+# one word each.
 #
-# Why do six heads of one number do worse? With one number in a query and in a key, a score is their product. As the query grows, the largest key wins;
+# Why do six heads of one number do worse? With one number in a query and a key, a score is their product. As the query grows, the largest key wins;
 # as it falls, the smallest; never a key between them. Queries and keys of two numbers cure it.
 
 # %% jupyter={"source_hidden": true}
@@ -615,8 +614,9 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # ### Exercise: `fix_me` (3 points)
 #
-# The class below is somebody else's. It runs, its shapes are right, and it has **five faults**. None raises an error. One layer `qkv` makes queries, keys and values, in this
-# order. It returns two things: the output, and the weights before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
+# The class below is somebody else's. It runs, its shapes are right, and it has **five faults**. None raises an error. One layer `qkv` makes queries,
+# keys and values, in this order. It returns two things: the output, and the weights before dropout, `(b, num_heads, n, n)`. Otherwise it should do
+# what `MultiHeadAttention` does.
 #
 # Let the rubric guide you: which lines fail with one head, which only with several?
 
@@ -976,7 +976,7 @@ def learning(steps, named):
 
 torch.manual_seed(my_start)
 mine = with_your_layers(new_model(my_heads))
-draw = show_live("Percent of answers that name the right place, and the other person's, against the step. The numbers are printed below.")
+draw = show_live("Percent of answers that name the right place, and the other person's, against the step. The last ones are printed below.")
 to_learn, steps, named = pairs(stories(20_000, seed=1)), [], []
 
 

@@ -206,7 +206,7 @@ def _(r):
 # Go through `batches`, any iterable of `(inputs, targets)`, and take one step for each: the loss, its gradients, an update. Return the losses as a list
 # of floats, each from *before* its update.
 #
-# - The optimizer is `torch.optim.AdamW` with this `lr`, all else as PyTorch sets it. The model is in `train()` mode.
+# - The optimizer is `torch.optim.AdamW` with this `lr`, all else as PyTorch sets it. First put the model in `train()` mode.
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train(model, batches, lr):
@@ -945,8 +945,8 @@ with torch.no_grad():
 beside(my_guess, f"{shares['all']:.0%}")
 
 # %% [markdown]
-# Ours, without positions, got 89%; *where* fails. So it needs them? From three other starts the *whole* model got 90%, 87% and 87%: **one run proves little.**
-# Here are several starts for each part, trained twice as long (2,000 steps and 400).
+# Ours, without positions, got 89%; *where* fails. So it needs them? From three other starts the *whole* model got 90%, 87% and 87%: **one run proves
+# little.** Here are several starts for each part, trained twice as long (2,000 steps and 400).
 
 # %% jupyter={"source_hidden": true}
 # the table, from benchmarks/parts.py

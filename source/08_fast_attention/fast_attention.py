@@ -328,6 +328,7 @@ my_guess = None  # a number between 0 and 1
 
 # %% tags=["raises-exception"]
 # queries, keys and values of head 2.2; then your partial results
+words = begin("Lucy has two books . Ben has a cake . he eats it upstairs . she reads them downstairs . where is Ben ?")
 second = model.layers()[1]
 with torch.no_grad():
     x = second.norm1(model.layers()[0](model.embed(torch.tensor([encode(words)]))))  # (1, n, 48): what layer 2 reads
@@ -341,7 +342,7 @@ beside(my_guess, round(shares["first nine"], 2))
 # %% tags=["raises-exception"]
 for name, part in parts.items():
     print(f"{name}: m {part[0].item():5.2f}, l {part[1].item():.2f}, share {shares[name]:.2f}")
-print(f"the weight of books alone, from all words at once: {weights[1, 1, she, words.index('books')]:.2f}")
+print(f"the weight of books alone, from all words at once: {attention_of(model, words)[1, 1, she, words.index('books')]:.2f}")
 apart = (o / l - plain_attention(q[[she]], k[: she + 1], v[: she + 1])).abs().max().item()
 print("merged and divided, within 0.00001 of all words at once:", apart < 1e-5)
 
@@ -695,9 +696,9 @@ for name in ("bfloat16", "(n, d)"):
     print(f"{name:>8}, any kernel allowed: {most_memory(attend, *qkv):.1f} MiB")
 
 # %% [markdown]
-# On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither float32 nor
-# an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms; cuDNN's tiles with a mask 0.2 ms, those of
-# *efficient attention* in float32 0.8 ms, the matrix almost 3 ms.
+# On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither
+# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms; cuDNN's tiles with a mask 0.2 ms,
+# those of *efficient attention* in float32 0.8 ms, the matrix almost 3 ms.
 #
 # **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.
 
@@ -780,8 +781,9 @@ def with_layer(attend):
     """The trained model with its weights, and attention by a function of q, k, v (b, h, n, 12)."""
 
     class Other(MultiHeadAttention):
-        def heads(self, x):
-            return attend(*(self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value)))
+        def forward(self, x):
+            heads = attend(*(self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value)))  # (b, h, n, 12)
+            return self.out_proj(heads.transpose(1, 2).flatten(2))
 
     changed = course_model()
     for block in changed.layers():
@@ -955,8 +957,8 @@ with torch.no_grad():
 print("within 0.000000000001 of autograd:", all((one - other).abs().max().item() < 1e-12 for one, other in zip(found, wanted)))
 
 # %% [markdown]
-# **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. The cell needs a GPU. On the
-# H200 it took 4.1 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
+# **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. The cell needs a GPU.
+# On the H200 it took 4.1 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: the same tiles, compiled; needs a GPU

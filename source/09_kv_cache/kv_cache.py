@@ -267,8 +267,9 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown]
-# What do real caches do? All of this. The *dynamic* cache of Hugging Face's `transformers` joins with `torch.cat`, which copies everything at every word; its *static* cache
-# reserves room, as for `torch.compile`; vLLM hands out small **pages**, so that texts of any length share one memory (Kwon et al. 2023).
+# What do real caches do? All of this. The *dynamic* cache of Hugging Face's `transformers` joins with `torch.cat`, which copies everything at every
+# word; its *static* cache reserves room, as for `torch.compile`; vLLM hands out small **pages**, so that texts of any length share one memory (Kwon
+# et al. 2023).
 #
 # ## 3 Attention that goes on where it stopped
 #
