@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from big_class import made_up
-from classes import file_of, gradebook_of
+from classes import NO_WALL, file_of, gradebook_of
 from conftest import run
 from nightly import nightly
 from pages import Outline, outline_of
@@ -397,6 +397,14 @@ def test_unmarked_answers_and_broken_files_are_kept_apart(small_class: Lesson) -
     assert "1 broken, left out here" in " ".join(text.split())
     (row, *_) = exercise_rows(data, line_rows(data))
     assert (row.mean, row.counts) == (0.5, {"partly": 3})
+
+
+def test_the_terminal_has_the_mean_of_the_report(own_class: Lesson) -> None:
+    """Of eve there is no notebook."""
+    said = run(own_class.root, "grade", "--student", "ada", *NO_WALL).output
+    mean = re.search(r"mean \d+%", outline_of(write_report(own_class).read_text()).text)
+    assert mean
+    assert f"{mean[0]} of 13 points (1 broken left out)" in said
 
 
 def test_a_class_of_broken_files_has_no_mean(small_class: Lesson) -> None:

@@ -184,7 +184,7 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     assert result.exit_code == 1
     said = " ".join(result.output.split())
     assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1
-    assert "02_causal_mask: 2 graded, mean 0.0 of 13" in said
+    assert "02_causal_mask: 2 graded, mean 0% of 13 points" in said
     assert "no lesson of this course" not in said
     assert "03_inf_mask: 2 not graded (other, perfect)" in said
     assert sorted(scores(course)) == sorted(STUDENTS)

@@ -69,6 +69,7 @@ def grade_class(
 
 def require_wall(root: Path) -> None:
     """Raises CourseError when students' code cannot be kept away from this course."""
+    state.require_locks()  # without a wall it would be refused all the same
     problem = missing() or exposed(root)
     if problem:
         raise CourseError(

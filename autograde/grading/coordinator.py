@@ -216,6 +216,7 @@ class Coordinator:
                 problem=entry.problem,
                 seconds=entry.seconds,
                 earlier=entry.earlier,
+                broken=entry.broken,
             )
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
@@ -274,7 +275,15 @@ class Coordinator:
         (_, lesson), files = submission.place, submission.files
         scored = _graded_digest(decided_by, marks)
         shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = Entry(scored, shown, graded.problem, graded.seconds, grader, graded.earlier)
+        entry = Entry(
+            graded=scored,
+            page=shown,
+            problem=graded.problem,
+            seconds=graded.seconds,
+            grader=grader,
+            earlier=graded.earlier,
+            broken=graded.broken,
+        )
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}

@@ -21,7 +21,7 @@ from autograde.course.versions import Version, notebook, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record, to_file, write_note
+from autograde.grading.record import Record, is_broken, to_file, write_note
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import run_job
@@ -93,6 +93,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         fault=record.fault,
         seconds=ran.seconds if ran else 0.0,
         earlier=version.kept,
+        broken=is_broken(record.problem, record.verdicts),
     )
 
 

@@ -90,6 +90,18 @@ class Marks:
         """Return the score of the notebook, lateness taken off."""
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
+    def share(self) -> float | None:
+        """Return the total as a share of the points that are marked; None where none are."""
+        return share_of(self.total(), sum(self.points.values()), self.waiting(), self.held())
+
+    def waiting(self) -> float:
+        """Return the points of the cells that a person still has to look at."""
+        return sum(self.points[name] for name in self.waits)
+
+    def held(self) -> float:
+        """Return the points that these cells have already, from before they changed."""
+        return sum(self.score(name) or 0.0 for name in self.waits)
+
     def unmarked(self) -> list[str]:
         """Return the cells that nobody has given a score yet."""
         return [name for name in self.automatic if self.score(name) is None]
@@ -106,6 +118,17 @@ class Marks:
             comments=new.comments,
             written=new.written,
         )
+
+
+def share_of(score: float, points: float, waiting: float, held: float) -> float | None:
+    """Return a score as a share of the points that are marked; None where none are.
+
+    Of the `points`, those `waiting` for a person are not marked, though the score has `held` of
+    them. The means on the terminal and in the class report are of these shares; a broken file has
+    none.
+    """
+    marked = points - waiting
+    return max(0.0, score - held) / marked if marked > 0 else None
 
 
 @dataclass(frozen=True)
@@ -130,7 +153,8 @@ class Graded:
     """One submission graded: its notebook, its new `marks`, and its page, which shows them.
 
     `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
-    `earlier`: the rubrics of an earlier version of the lesson judged it.
+    `broken`: a problem kept every exercise from being judged. `earlier`: the rubrics of an earlier
+    version of the lesson judged it.
     """
 
     notebook: bytes
@@ -141,6 +165,7 @@ class Graded:
     fault: str = ""
     seconds: float = 0.0
     earlier: bool = False
+    broken: bool = False
 
 
 @dataclass(frozen=True)
