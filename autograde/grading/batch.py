@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograde.course.lessons import CourseError
+from autograde.grader import GRADER, read_grader
 from autograde.grading import state, workers
 from autograde.grading.submission import Done, Place
 from autograde.sandbox.imports import many_imports
@@ -48,6 +49,7 @@ def grade_class(
         if how.scheduler:
             places = workers.on_cluster(how.scheduler, how.wall, package)
         else:
+            require_one_grader(root)
             now = how.regrade or any(state.read_entry(place) is None for place in submissions)
             places = workers.on_this_machine(number, how.wall, package, now=now)
         with places as (executors, share):
@@ -65,6 +67,19 @@ def grade_class(
                     root, config, gradebook, executors, share, wall=how.wall, regrade=how.regrade
                 )
                 coordinator.grade_all(submissions, report)
+
+
+def require_one_grader(root: Path) -> None:
+    """Raises CourseError when a course, such as a clone, has a grader of its own that differs.
+
+    Workers of this machine would import that one: they find the course's package in its folder.
+    """
+    held = root / "autograde"
+    if (held / "grader.py").is_file() and read_grader(held) != GRADER:
+        raise CourseError(
+            f"{held} differs from the grader that you run, {Path(__file__).parent.parent}. "
+            f"Put {root / '.venv' / 'bin'} first on the path, or run: pip install -e {root}"
+        )
 
 
 def require_wall(root: Path) -> None:
