@@ -36,6 +36,7 @@ def restore(record: Record, released: NotebookNode) -> Record:
     _recognise(nb, owned)
     if not record.problem and not _is_of_lesson(nb, owned):
         record = replace(record, problem=NOT_OF_LESSON)
+        nb.cells = []  # none of its texts is a written answer
     _part(nb, owned)
     _join_copies(nb, _by_name(nb), owned)
     _forget_claims(record, set(owned))
