@@ -118,9 +118,12 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
             if unmarked:
                 waiting = await_marking(sum(unmarked))
                 facts.append(f"{waiting} in all: autograde mark {lesson.name}")
-            changed = sum(each.score(n) is not None for each in marks.values() for n in each.waits)
+            changed = [
+                who for who, each in marks.items() for n in each.waits if each.score(n) is not None
+            ]
             if changed:
-                facts.append(f"{changed} to be looked at again in Formgrader")
+                whose = printable(named(dict.fromkeys(changed)))
+                facts.append(f"{len(changed)} to be looked at again in Formgrader ({whose})")
             if marks:
                 facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
