@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 FRESH = ".fresh"
@@ -19,10 +20,21 @@ def write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{os.urandom(8).hex()}{FRESH}")
     try:
-        fresh.write_bytes(content)
+        with naming(path):
+            fresh.write_bytes(content)
         fresh.replace(path)
     except OSError:
         fresh.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error name the file that is written here; that of a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise
 
 

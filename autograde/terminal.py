@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from autograde.course.lessons import Lesson, plain_assignments
 from autograde.course.lessons import lessons as lessons_of
 from autograde.grading.batch import How, grade_class
-from autograde.grading.state import again
+from autograde.grading.state import again, read_entry
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
 from autograde.values.text import await_marking
 from autograde.words import named, printable
@@ -82,6 +82,11 @@ def _counts(done: list[Done], lesson: Lesson) -> Iterator[str]:
             yield f"{len(students)} {outcome}{names}"
 
 
+def _is_broken(student: str, lesson: Lesson) -> bool:
+    entry = read_entry(Place(student, lesson))
+    return entry is not None and entry.broken
+
+
 def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     """Return one line for each lesson, and one for each name of another assignment."""
     from autograde.course.config import course_config
@@ -102,17 +107,23 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> str:
                 facts.append(f"{earlier} by the rubrics of an earlier version")
             marks = marks_of_class(gradebook, lesson)
             unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
-            if marks:
-                mean = fmean(each.total() for each in marks.values())
-                so_far = " so far" if unmarked else ""
-                points = as_recorded(gradebook, lesson).points
-                facts.append(f"mean {mean:.1f} of {points:g} points{so_far}")
+            broken = [student for student in marks if _is_broken(student, lesson)]
+            whole = (each.share() for who, each in marks.items() if who not in broken)
+            if shares := [share for share in whole if share is not None]:
+                points = f"{as_recorded(gradebook, lesson).points:g} points"
+                waits = any(each.waits for each in marks.values())
+                marked = "the points marked so far" if waits else points
+                without = f" ({len(broken)} broken left out)" if broken else ""
+                facts.append(f"mean {fmean(shares):.0%} of {marked}{without}")
             if unmarked:
                 waiting = await_marking(sum(unmarked))
                 facts.append(f"{waiting} in all: autograde mark {lesson.name}")
-            changed = sum(each.score(n) is not None for each in marks.values() for n in each.waits)
+            changed = [
+                who for who, each in marks.items() for n in each.waits if each.score(n) is not None
+            ]
             if changed:
-                facts.append(f"{changed} to be looked at again in Formgrader")
+                whose = printable(named(dict.fromkeys(changed)))
+                facts.append(f"{len(changed)} to be looked at again in Formgrader ({whose})")
             if marks:
                 facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"

@@ -1,5 +1,6 @@
 """Questions on earlier lessons, a lesson's card, and the page of notes that grows from cards."""
 
+import errno
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -145,6 +146,19 @@ def test_the_card_says_whether_the_notes_have_it(
     solve(project)
     remember("")
     assert 'The card is in <a href="../My%20notes.html">My notes</a>.' in shown(capsys)
+
+
+def test_a_full_disk_is_one_sentence_below_the_card(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "notes")
+
+    monkeypatch.setattr("autograde.notebook.remembering.keep_text", full)
+    remember("mine")
+    said = shown(capsys)
+    assert "Formula: for keys j" in said
+    assert "The card could not be put into My notes: No space left on device." in said
 
 
 def test_outside_a_working_copy_nothing_is_written(

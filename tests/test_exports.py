@@ -151,6 +151,12 @@ def test_the_command(course: Path, arguments: list[str], code: int, said: str) -
     assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
+def test_a_full_disk_is_named_with_the_file(course: Path) -> None:
+    result = run(course, "export", "--format", "csv", "--to", "/dev/full")
+    assert result.exit_code == 1
+    assert "Error: /dev/full: No space left on device\n" in result.output
+
+
 def test_a_lesson_the_gradebook_does_not_know_is_named(course: Path) -> None:
     with pytest.raises(CourseError, match="no gradebook entry '05_x'; there are:"):
         export_grades(course, "csv", ("05_x",), None)

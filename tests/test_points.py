@@ -137,7 +137,7 @@ def test_marks_by_hand_stay_when_points_change(lesson: Lesson) -> None:
         gradebook.find_grade("test_apply_mask", *place).manual_score = 1.5
         gradebook.db.commit()
     lesson = built(worth(lesson, apply_mask=5))
-    assert "1 to be looked at again" in graded(lesson)
+    assert "1 to be looked at again in Formgrader (right)" in graded(lesson)
     with gradebook_of(lesson.root) as gradebook:
         grade = gradebook.find_grade("test_apply_mask", *place)
         assert (grade.manual_score, grade.auto_score, grade.max_score) == (1.5, 5, 5)

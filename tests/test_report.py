@@ -1,6 +1,7 @@
 """The class report: what it says of a class, with names and without, as a page and as CSV."""
 
 import csv
+import errno
 import gc
 import os
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from big_class import made_up
-from classes import file_of, gradebook_of
+from classes import LESSON, NO_WALL, file_of, gradebook_of
 from conftest import run
 from nightly import nightly
 from pages import Outline, outline_of
@@ -397,6 +398,29 @@ def test_unmarked_answers_and_broken_files_are_kept_apart(small_class: Lesson) -
     assert "1 broken, left out here" in " ".join(text.split())
     (row, *_) = exercise_rows(data, line_rows(data))
     assert (row.mean, row.counts) == (0.5, {"partly": 3})
+
+
+def test_on_a_full_disk_the_last_report_stays_and_is_named(
+    own_class: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = write_report(own_class)
+    before = page.read_bytes()
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = run(own_class.root, "report", LESSON)
+    assert result.output == f"Error: {page}: No space left on device\n"
+    assert page.read_bytes() == before
+
+
+def test_the_terminal_has_the_mean_of_the_report(own_class: Lesson) -> None:
+    """Of eve there is no notebook."""
+    said = run(own_class.root, "grade", "--student", "ada", *NO_WALL).output
+    mean = re.search(r"mean \d+%", outline_of(write_report(own_class).read_text()).text)
+    assert mean
+    assert f"{mean[0]} of 13 points (1 broken left out)" in said
 
 
 def test_a_class_of_broken_files_has_no_mean(small_class: Lesson) -> None:

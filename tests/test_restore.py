@@ -157,6 +157,21 @@ def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookN
     assert answer < rubric == place_of(nb, RUBRIC)
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("x = 1", "Nothing of this lesson is in the notebook."), ("def transplant(x, y): ...", "")],
+)
+def test_a_notebook_with_nothing_of_the_lesson_is_not_judged(
+    code: str, said: str, released: NotebookNode
+) -> None:
+    homework = nbformat.v4.new_markdown_cell("Homework 3")
+    other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code), homework])
+    record = restore(Record(other), released)
+    assert (record.problem.words if record.problem else "") == said
+    assert bool(record.notes) == (not said)
+    assert any(cell.source == "Homework 3" for cell in record.nb.cells) == (not said)
+
+
 @pytest.mark.parametrize("name", [ANSWER, RUBRIC])
 def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, name: str) -> None:
     students = NotebookNode(nbformat.from_dict(released))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import nbformat
 import pytest
 from classes import LESSON, NO_WALL, contents, gradebook_of, make_course, scores
-from conftest import run
+from conftest import HERE, run
 
 from autograde.course.lessons import lessons, named_cells
 from autograde.course.versions import Version
@@ -184,10 +184,22 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     assert result.exit_code == 1
     said = " ".join(result.output.split())
     assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1
-    assert "02_causal_mask: 2 graded, mean 0.0 of 13" in said
+    assert "02_causal_mask: 2 graded, mean 0% of 13 points" in said
     assert "no lesson of this course" not in said
     assert "03_inf_mask: 2 not graded (other, perfect)" in said
     assert sorted(scores(course)) == sorted(STUDENTS)
+
+
+def test_a_clone_with_another_grader_says_which_one_to_run(course: Path) -> None:
+    shutil.copytree(HERE / "autograde", course / "autograde")
+    assert run(course, "grade", "--workers", "1", *NO_WALL).exit_code == 0
+    with (course / "autograde" / "words.py").open("a") as file:
+        file.write("# a newer one\n")
+    result = run(course, "grade", "--workers", "1", *NO_WALL)
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert f"{course}/autograde differs from the grader that you run" in said
+    assert f"pip install -e {course}" in said
 
 
 def test_a_lesson_named_twice_is_graded_once(course: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograde.course.lessons import CourseError
+from autograde.grader import GRADER, read_grader
 from autograde.grading import state, workers
 from autograde.grading.submission import Done, Place
 from autograde.sandbox.imports import many_imports
@@ -49,6 +50,7 @@ def grade_class(
         if how.scheduler:
             places = workers.on_cluster(how.scheduler, how.wall, package)
         else:
+            require_one_grader(root)
             now = how.regrade or any(state.read_entry(place) is None for place in submissions)
             places = workers.on_this_machine(number, how.wall, package, now=now)
         with places as (executors, share):
@@ -66,8 +68,22 @@ def grade_class(
                 asyncio.run(coordinator.grade_all(submissions, report))
 
 
+def require_one_grader(root: Path) -> None:
+    """Raises CourseError when a course, such as a clone, has a grader of its own that differs.
+
+    Workers of this machine would import that one: they find the course's package in its folder.
+    """
+    held = root / "autograde"
+    if (held / "grader.py").is_file() and read_grader(held) != GRADER:
+        raise CourseError(
+            f"{held} differs from the grader that you run, {Path(__file__).parent.parent}. "
+            f"Put {root / '.venv' / 'bin'} first on the path, or run: pip install -e {root}"
+        )
+
+
 def require_wall(root: Path) -> None:
     """Raises CourseError when students' code cannot be kept away from this course."""
+    state.require_locks()  # without a wall it would be refused all the same
     problem = missing() or exposed(root)
     if problem:
         raise CourseError(

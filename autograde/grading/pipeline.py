@@ -21,7 +21,7 @@ from autograde.course.versions import Version, notebook, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record, to_file, write_note
+from autograde.grading.record import Record, is_broken, to_file, write_note
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import run_job
@@ -51,7 +51,12 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     marks = marks_of(record, notebook(version), task.marks)
     put_schemes(record.nb, version)
     seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
-    entry = Entry(problem=record.noticed, seconds=seconds, earlier=version.kept)
+    entry = Entry(
+        problem=record.noticed,
+        seconds=seconds,
+        earlier=version.kept,
+        broken=is_broken(record.problem, record.verdicts),
+    )
     nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
     return Graded(notebook_file, entry, marks, feedback.page(nb, marks), ran_file, record.fault)

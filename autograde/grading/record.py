@@ -4,6 +4,7 @@ Every step takes it and passes it on, from `parse` to the page. The notebook's f
 and reports need; it is written and read here alone.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -58,6 +59,11 @@ class Record:
             for text in said:
                 cells.setdefault(text, []).append(cell)
         return "; ".join(f"{', '.join(found)}: {text}" for text, found in cells.items())
+
+
+def is_broken(problem: Problem | str | None, verdicts: Mapping[str, Verdict]) -> bool:
+    """Return whether a problem kept every exercise of a submission from being judged."""
+    return bool(problem and verdicts) and not any(each.judged for each in verdicts.values())
 
 
 def write_note(record: Record) -> NotebookNode:

@@ -34,6 +34,14 @@ class Stop(CourseError):
     """Nothing more can be graded, whatever the submission; the message says why."""
 
 
+def require_locks() -> None:
+    """Raises Stop on Windows, where nobody could be kept from grading at the same time."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        raise Stop("Grading a class needs Linux. On Windows, use WSL.") from None
+
+
 @contextmanager
 def one_run(root: Path) -> Iterator[None]:
     """Lock the course for this run; the lock is released when the process ends, however it does.
@@ -41,10 +49,9 @@ def one_run(root: Path) -> Iterator[None]:
     Raises:
         Stop: another run holds it, nothing can be written in the course, or this is Windows.
     """
-    try:
-        import fcntl
-    except ImportError:
-        raise Stop("Grading a class needs Linux. On Windows, use WSL.") from None
+    require_locks()
+    import fcntl
+
     try:
         path = state_folder(root) / "lock"
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)

@@ -90,12 +90,35 @@ class Marks:
         """Return the score of the notebook, lateness taken off."""
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
+    def share(self) -> float | None:
+        """Return the total as a share of the points that are marked; None where none are."""
+        return share_of(self.total(), sum(self.points.values()), self.waiting(), self.held())
+
+    def waiting(self) -> float:
+        """Return the points of the cells that a person still has to look at."""
+        return sum(self.points[name] for name in self.waits)
+
+    def held(self) -> float:
+        """Return the points that these cells have already, from before they changed."""
+        return sum(self.score(name) or 0.0 for name in self.waits)
+
     def unmarked(self) -> list[str]:
         """Return the cells that nobody has given a score yet."""
         return [name for name in self.automatic if self.score(name) is None]
 
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
+
+
+def share_of(score: float, points: float, waiting: float, held: float) -> float | None:
+    """Return a score as a share of the points that are marked; None where none are.
+
+    Of the `points`, those `waiting` for a person are not marked, though the score has `held` of
+    them. The means on the terminal and in the class report are of these shares; a broken file has
+    none.
+    """
+    marked = points - waiting
+    return max(0.0, score - held) / marked if marked > 0 else None
 
 
 @dataclass(frozen=True)
@@ -122,7 +145,8 @@ class Entry:
 
     `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
     that is on its feedback page. `earlier`: the rubrics of an earlier version of the lesson judged
-    it. Other versions of the grader may not have kept all of it.
+    it. `broken`: a problem kept every exercise from being judged. Other versions of the grader may
+    not have kept all of it.
     """
 
     graded: str = ""
@@ -131,6 +155,7 @@ class Entry:
     seconds: float = 0.0
     grader: Grader = field(default_factory=Grader)
     earlier: bool = False
+    broken: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from autograde.files import naming
+
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """Text that begins with one of these runs as a formula, wide forms too (OWASP, CSV Injection)."""
 
@@ -23,7 +25,7 @@ def safe(value: Cell) -> Cell:
 
 def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Write a CSV file; all text is quoted, so that no other separator splits a cell."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with naming(path), path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
         for row in (head, *rows):
             writer.writerow([safe(value) for value in row])

@@ -1,5 +1,7 @@
 """Questions on earlier lessons at a lesson's start, and its card at the end. Nothing is graded."""
 
+from html import escape
+from pathlib import Path
 from urllib.parse import quote
 
 from IPython.display import display
@@ -48,16 +50,25 @@ def remember(line: str = "") -> None:
     html = as_html(card, line)
     lesson, link = folder(), ""
     if (lesson.parent / STATE / INDEX).is_file():
-        keep_text(lesson, OWN_LINE, line)
-        there = write_notes(lesson.parent)
-        write_page(lesson.parent)
-        notes = f'<a href="../{quote(NOTES)}">My notes</a>' if there else "My notes"
-        said = f"The card joins {notes} when the last exercise is right."
-        if lesson.name in there:
-            said = f"The card is in {notes}."
+        try:
+            said = _keep(lesson, line)
+        except OSError as error:
+            why = escape(error.strerror or str(error))
+            said = f"The card could not be put into My notes: {why}."
         link = f'<p style="margin:.6em 0 0">{said}</p>'
     shown = panel("idle", "The lesson on a card", [], text=text, html=html, below=link)
     display(shown, raw=True)
+
+
+def _keep(lesson: Path, line: str) -> str:
+    """Keep a line of the student's own, put the card into *My notes*, and say so in HTML."""
+    keep_text(lesson, OWN_LINE, line)
+    there = write_notes(lesson.parent)
+    write_page(lesson.parent)
+    notes = f'<a href="../{quote(NOTES)}">My notes</a>' if there else "My notes"
+    if lesson.name in there:
+        return f"The card is in {notes}."
+    return f"The card joins {notes} when the last exercise is right."
 
 
 def _card() -> Card | None:

@@ -8,6 +8,7 @@ from statistics import fmean, median, pstdev
 from typing import Any
 
 from autograde.course.lessons import Lesson
+from autograde.files import write_whole
 from autograde.grading.feedback import template
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import FALLEN, talk_to, teach_again
@@ -108,8 +109,7 @@ def write_report(
         data = without_names(data)
     name = f"{lesson.name}-anonymous" if anonymous else lesson.name
     page = lesson.root / "report" / f"{name}.html"
-    page.parent.mkdir(exist_ok=True)
-    page.write_text(render(data, anonymous=anonymous), encoding="utf-8")
+    write_whole(page, render(data, anonymous=anonymous).encode())
     if csv_folder is not None:
         csv_folder.mkdir(parents=True, exist_ok=True)
         for table, (head, rows) in tables(data).items():

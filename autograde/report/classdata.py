@@ -19,9 +19,9 @@ from autograde.grading.gradebook import (
     open_gradebook,
 )
 from autograde.grading.reading.handed_in import read_submission
-from autograde.grading.record import read_note
+from autograde.grading.record import is_broken, read_note
 from autograde.grading.state import read_entry
-from autograde.grading.submission import Marks, Place, graded_notebook
+from autograde.grading.submission import Marks, Place, graded_notebook, share_of
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.values.text import well_formed
@@ -85,7 +85,7 @@ class Submission:
     @property
     def broken(self) -> bool:
         """True when a problem kept every exercise from being judged."""
-        return bool(self.problem and self.verdicts) and not self.judged
+        return is_broken(self.problem, self.verdicts)
 
     @cached_property
     def _states(self) -> dict[Line, str]:
@@ -123,10 +123,10 @@ class ClassData:
 
     def share(self, submission: Submission) -> float | None:
         """Return the score as a share of the points that are marked; None for a broken file."""
-        marked = self.lesson.points - submission.by_hand
-        if submission.broken or marked <= 0:
+        if submission.broken:
             return None
-        return max(0.0, submission.score - submission.held) / marked
+        points, waiting = self.lesson.points, submission.by_hand
+        return share_of(submission.score, points, waiting, submission.held)
 
     @property
     def judged(self) -> tuple[Submission, ...]:
@@ -218,8 +218,8 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
                 student=student,
                 score=max(0.0, marks.total()),
                 penalty=marks.penalty or 0.0,
-                by_hand=sum(marks.points[name] for name in marks.waits),
-                held=sum(marks.score(name) or 0.0 for name in marks.waits),
+                by_hand=marks.waiting(),
+                held=marks.held(),
                 before=before.get(student),
                 problem=record.problem.words if record.problem else "",
                 cause=record.problem.cause if record.problem else "",

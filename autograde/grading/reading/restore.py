@@ -5,15 +5,21 @@ cell.
 """
 
 import ast
+from dataclasses import replace
 from textwrap import indent
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import grade_id, named_cells
+from autograde.course.lessons import code_cells, grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
+from autograde.grading.submission import Problem
+from autograde.rubric.names import names_of
 
+NOT_OF_LESSON = Problem(
+    "the notebook is not of this lesson", "Nothing of this lesson is in the notebook."
+)
 ORIGINAL = "the original is used"
 MORE = "[There is more in the cells below: open the whole notebook.]"
 
@@ -28,6 +34,9 @@ def restore(record: Record, released: NotebookNode) -> Record:
     nb.nbformat, nb.nbformat_minor = 4, 5
     owned = named_cells(released)
     _recognise(nb, owned)
+    if not record.problem and not _is_of_lesson(nb, owned):
+        record = replace(record, problem=NOT_OF_LESSON)
+        nb.cells = []  # none of its texts is a written answer
     _part(nb, owned)
     written = {
         name: cell
@@ -53,6 +62,12 @@ def restore(record: Record, released: NotebookNode) -> Record:
     for number, cell in enumerate(nb.cells):
         cell["id"] = grade_id(cell) or f"cell-{number}"
     return record
+
+
+def _is_of_lesson(nb: NotebookNode, owned: dict[str, NotebookNode]) -> bool:
+    """Return whether a notebook has a cell of the lesson, or an answer to one of its exercises."""
+    found = {name for cell in code_cells(nb) for name in names_of(cell.source).bound}
+    return not owned.keys().isdisjoint({*_by_name(nb), *found})
 
 
 def _by_name(nb: NotebookNode) -> dict[str, list[NotebookNode]]:
