@@ -14,6 +14,8 @@ from autograde.course.lessons import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load, run
 from autograde.rubric.checks import Reading, share_of
 from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases
+from autograde.values.base import unrecordable
+from autograde.values.dispatch import to_plain
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 OTHERS = {
@@ -381,6 +383,21 @@ def test_regions_may_be_numbered_in_any_order(
     reference = program(tmp_path, "label", block("image setup"), LABEL, block("image rubric"))
     wrong = wrong_lines(reference, "label", LABEL.replace(*change))
     assert wrong == ([] if right else ["one number for each region, edge to edge"])
+
+
+SHARED = {
+    "a masked array": np.ma.masked_array([1.0, 2.0], [False, True]),
+    "a structured array": np.zeros(2, dtype=[("name", "U9"), ("row", float)]),
+}
+
+
+@pytest.mark.parametrize("what", SHARED)
+def test_what_a_helper_returns_of_other_arrays_is_recorded(what: str) -> None:
+    (code,) = re.findall(rf"^\| {what} \| `(.*)` \|$", PAGE, re.MULTILINE)
+    assert unrecordable(to_plain(SHARED[what]))
+    parts = eval(code, {"np": np, "x": SHARED[what]})  # noqa: S307 (the page's own)
+    assert len(parts) == 2
+    assert not unrecordable(to_plain(parts))
 
 
 GAMMA = """
