@@ -575,7 +575,7 @@ with torch.no_grad():
 # without any mask, the same parameters make a worse model. Read word by word, most of it comes back: nothing follows the last word, so in layer 1 its row
 # is right. The rows before it are still wrong, and layer 2 reads them.
 #
-# Your mask in the explorer: press words, and see what is hidden from each. (The bars show what comes after *bat*.)
+# Your mask in the explorer: press words, and see what is hidden from each.
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask
@@ -595,8 +595,6 @@ weights.masked_fill(torch.ones(6, 6, device=device).tril() == 0, 0.0)
 print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).sum()))
 
 # %% [markdown]
-# **Renormalising is skipped.** The picture looks right without it.
-#
 # **A loss that is too good is celebrated.** If the loss on *new* stories falls below what is possible, look for a leak.
 #
 # ## Summary
