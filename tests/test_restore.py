@@ -99,6 +99,22 @@ def test_the_lessons_cells_are_as_they_were_released(name: str, released: Notebo
     assert set(restored.notes) <= {cell}
 
 
+def test_a_locked_cell_that_the_lesson_has_changed_since_is_no_change_of_the_students(
+    released: NotebookNode,
+) -> None:
+    students, released = (NotebookNode(nbformat.from_dict(released)) for _ in range(2))
+    place = place_of(released, "setup")
+    released.cells[place].source += "\n# a correction"
+    restored = parse(json.dumps(students).encode())
+    restore(restored, released)
+    assert restored.notes == {}
+    assert restored.nb.cells[place].source == released.cells[place].source
+    students.cells[place].source += "\nmine = 1"
+    restored = parse(json.dumps(students).encode())
+    restore(restored, released)
+    assert {*restored.notes} == {"setup"}
+
+
 def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
     """Its text may stand in another cell, which the stub would overwrite."""
     students = NotebookNode(nbformat.from_dict(released))

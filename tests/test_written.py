@@ -18,9 +18,17 @@ from nbgrader.api import Grade
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.course.lessons import CURRICULUM, Lesson, code_cells, lessons, named_cells
+from autograde.course.lessons import (
+    CURRICULUM,
+    Lesson,
+    code_cells,
+    id_of_text,
+    lessons,
+    named_cells,
+)
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.pipeline import marks_of
+from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import MORE, restore
 from autograde.grading.record import Record
 from autograde.grading.submission import GRADED, Marks
@@ -321,6 +329,17 @@ def test_an_answer_is_gathered_wherever_it_stands(lesson: Lesson, where: str) ->
     assert [cell.source for cell in code_cells(nb)] == codes  # later answers may need them
     texts = [cell.source for cell in nb.cells if cell.cell_type != "code"]
     assert text is None or "".join(texts).count(text) == 1
+
+
+def test_a_text_of_the_lesson_that_was_corrected_since_is_no_answer(lesson: Lesson) -> None:
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    nb.cells.append(markdown("## The leson goes on"))
+    nb.cells[-1]["id"] = id_of_text(nb.cells[-1])
+    released.cells.append(markdown("## The lesson goes on"))
+    record = restore(parse(nbformat.writes(nb).encode()), released)
+    assert marks_of(record, released).automatic["why_zero"] == 0
+    assert "leson" not in named_cells(record.nb)["why_zero"].source
 
 
 def test_more_than_a_page_can_show_stays_where_it_is(lesson: Lesson) -> None:

@@ -10,7 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course.lesson_files import parse_text, text_of
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, id_of_text
 from autograde.files import write_whole
 from autograde.values.text import digest
 
@@ -35,7 +35,7 @@ def identify(nb: NotebookNode) -> NotebookNode:
     """
     seen: Counter[str] = Counter()
     for cell in nb.cells:
-        name = grade_id(cell) or digest(f"{cell.cell_type}\n{cell.source}")[:12]
+        name = grade_id(cell) or id_of_text(cell)
         seen[name] += 1
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
         cell.metadata.pop("jupytext", None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograde.progress import PRACTICE_FILE
+from autograde.values.text import digest
 
 if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
     from nbformat import NotebookNode
@@ -339,6 +340,11 @@ def exercise_of(cell: "NotebookNode") -> str:
 
 def code_cells(nb: "NotebookNode") -> list["NotebookNode"]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def id_of_text(cell: "NotebookNode") -> str:
+    """Return the id that a build gives a cell without a name: a digest of its text."""
+    return digest(f"{cell.cell_type}\n{cell.source}")[:12]
 
 
 def named_cells(nb: "NotebookNode") -> dict[str, "NotebookNode"]:

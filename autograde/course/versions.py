@@ -220,7 +220,7 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     mine, texts = checksums(nb), rubrics(nb)
     if not mine:  # its cells have lost their names, but not their text
         there = {cell.source for cell in nb.cells}
-        return max(among, key=lambda each: len(there & {*rubrics(notebook(each)).values()}))
+        return max(among, key=lambda each: len(there & {c.source for c in notebook(each).cells}))
     known = {name for version in among for name in checksums(notebook(version))}
     own = mine.keys() & known
 

@@ -100,7 +100,7 @@ def _cells(content: object) -> list[object]:
 
 
 def _cell(cell: object) -> NotebookNode:
-    """Return a cell with only its kind, its text, and which of the lesson's cells it was."""
+    """Return a cell with only its kind, text and id, and which of the lesson's cells it was."""
     if not isinstance(cell, dict):
         raise _NoNotebook
     source = cell.get("source", "")
@@ -114,6 +114,8 @@ def _cell(cell: object) -> NotebookNode:
         "metadata": _metadata(cell.get("metadata")),
         "source": _with_newlines(well_formed(source)),
     }
+    if isinstance(cell.get("id"), str):
+        read["id"] = cell["id"]
     if cell_type == "code":
         read |= {"outputs": [], "execution_count": None}
     return NotebookNode(nbformat.from_dict(read))
