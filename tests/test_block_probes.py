@@ -48,6 +48,29 @@ def changes_a_part(a: Triple, b: Triple) -> Triple:
     return result
 
 
+def one_query_at_a_time(q: Tensor, k: Tensor, v: Tensor, block: int, causal: bool) -> Tensor:
+    rows = []
+    for query in q:
+        scores = [(keys * query).sum(dim=-1) for keys in k.split(block)]
+        most = torch.stack([part.amax() for part in scores]).amax()
+        exps = [torch.exp(part - most) for part in scores]
+        mixed = [
+            (part[:, None] * values).sum(dim=0)
+            for part, values in zip(exps, v.split(block), strict=True)
+        ]
+        rows.append(sum(mixed) / sum(part.sum() for part in exps))
+    return torch.stack(rows)
+
+
+def the_whole_matrix(q: Tensor, k: Tensor, v: Tensor, block: int, causal: bool) -> Tensor:
+    return torch.softmax(q @ k.T, dim=-1) @ v
+
+
+def tiling(r: Any, answer: Any) -> None:
+    q, k, v = 8 * r.normal(8, 4), 4 * r.normal(8, 4), r.normal(8, 4)  # some exps are below 1e-20
+    r.attends_in_blocks("tiles", answer, (q, k, v, 4, False))
+
+
 def attending(r: Any, answer: Any) -> None:
     q, k, v = r.normal(4, 3), r.normal(5, 3), r.normal(5, 2)
     r.call("values", r.finished(answer), q, k, v)
@@ -65,6 +88,8 @@ def merging(r: Any, answer: Any) -> None:
 @pytest.mark.parametrize(
     ("lines", "right", "answer", "failed"),
     [
+        (tiling, one_query_at_a_time, one_query_at_a_time, []),
+        (tiling, one_query_at_a_time, the_whole_matrix, ["tiles"]),
         (attending, attended, attended, []),
         (attending, attended, without_gradient, ["gradients"]),
         (merging, joined, joined, []),

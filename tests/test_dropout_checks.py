@@ -113,6 +113,7 @@ def four(x: Tensor, keep: Callable[[Tensor], Tensor] = lambda u: u >= P) -> list
         ([y * (1 / (1 - P)) for y in four(X)], ""),
         (four(X), "Kept entries are 1 times x, expected 1.82."),
         ([y / P for y in four(X)], "Kept entries are 2.22 times x"),
+        ([y / (1.0001 - P) for y in four(X)], "are 1.8179 times x, expected 1.8182."),
         ([X / (1 - P)] * 4, "The share of entries that are 0 is 0, expected 0.45."),
         ([y / P for y in four(X, lambda u: u >= 1 - P)], "expected 1.82"),
         ([torch.where(y == 0, 1e-3, y / (1 - P)) for y in four(X)], "neither 0 nor x / (1 - p)"),

@@ -167,6 +167,23 @@ class Matrices(nn.Module):
         return x @ self.W
 
 
+class Frozen(Matrices):
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__(d_in, d_out)
+        self.W.requires_grad_(False)
+
+
+def test_a_frozen_parameter_is_named() -> None:
+    def lines(r: Any, layer: Any) -> None:
+        layer = r.layer(layer, d_in=3, d_out=2)
+        layer.parameters("W", "d_in d_out")
+        layer.conventions(r.normal(4, 3))
+
+    said = sentences(lines, Matrices, Frozen)
+    assert set(said) == {"everything it holds learns"}
+    assert "No gradient reaches W." in said["everything it holds learns"]
+
+
 class Layers(nn.Module):
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()

@@ -157,9 +157,11 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
         raise Unreadable("every entry is 0")
     error = float(torch.where(y == 0, 0.0, (y - wanted).abs() / wanted.abs()).max())
     factor = float((y / x.double())[y != 0].median())
-    told = f"kept entries are {factor:.3g} times x, expected {1 / (1 - p):.3g}"
-    if abs(factor * (1 - p) - 1) < ROUNDING:
-        told = "some entries are neither 0 nor x / (1 - p)"
+    told = "some entries are neither 0 nor x / (1 - p)"
+    if abs(factor * (1 - p) - 1) > ROUNDING:
+        pairs = ((f"{factor:.{n}g}", f"{1 / (1 - p):.{n}g}") for n in range(3, 9))
+        got, right = next(pair for pair in pairs if pair[0] != pair[1])
+        told = f"kept entries are {got} times x, expected {right}"
     zeros = torch.stack([copy == 0 for copy in copies])
     return [
         Reading("the error of a kept entry", error, 0, ROUNDING, told),

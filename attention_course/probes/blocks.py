@@ -194,7 +194,7 @@ def _keys_among(tensor: Tensor, unit: Tensor) -> int:
     found = 0
     for rows in (tensor, tensor.mT) if tensor.ndim > 1 else (tensor,):
         if rows.is_floating_point() and rows.shape[-1] == unit.shape[-1]:
-            rows = rows.reshape(-1, rows.shape[-1])
+            rows = rows.reshape(-1, rows.shape[-1]).double()  # squares of tiny floats stay above 0
             least = (1 - 1e-6) * rows.norm(dim=-1, keepdim=True)
             found = max(found, int((rows @ unit.to(rows).T > least).any(dim=0).sum()))
     return found

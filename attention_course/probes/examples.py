@@ -144,10 +144,12 @@ class Lowered(OneLinear):
 
 
 class FaintLook(OneLinear):
-    """A linear layer whose tokens see a little of the next one; the last sees the first."""
+    """A linear layer whose last token but one also sees a little of the last one."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x + 0.0005 * x.roll(-1, dims=1))
+        glance = torch.zeros_like(x)
+        glance[:, -2] = 0.001 * x[:, -1]
+        return super().forward(x + glance)
 
 
 class Gated(OneLinear):

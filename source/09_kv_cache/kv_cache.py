@@ -823,12 +823,12 @@ def grouped_query_attention(q, k, v):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_grouped_query_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("grouped_query_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
-    q, k, v = 2 * r.normal(2, 6, 5, 3), 2 * r.normal(2, 2, 5, 3), r.normal(2, 2, 5, 3)
+    q, k, v = 2 * r.normal(2, 6, 8, 3), 2 * r.normal(2, 2, 8, 3), r.normal(2, 2, 8, 3)
     r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]), (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
-    r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 5, 3), r.normal(2, 6, 5, 3)))
+    r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 8, 3), r.normal(2, 6, 8, 3)))
     low = torch.full_like(q, 1e5), torch.full_like(k, -1e5), v  # scores of -17 billion
     r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)
-    r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 5, 3), r.normal(2, 4, 5, 3)), (k, q, q))
+    r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 8, 3), r.normal(2, 4, 8, 3)), (k, q, q))
     r.conventions(grouped_query_attention, q, k, v)
 
 # %% [markdown]

@@ -159,8 +159,9 @@ class Recorder(Draws):
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
         total = (output * direction).sum()
-        found = torch.autograd.grad(total, [*leaves.values()], allow_unused=True)
-        return dict(zip(leaves, found, strict=True))
+        learned = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
+        found = torch.autograd.grad(total, [*learned.values()], allow_unused=True)
+        return dict.fromkeys(leaves) | dict(zip(learned, found, strict=True))
 
     def widened(self, given: Any) -> Any:
         """Return the same numbers; in float64 when the rounding of float32 is being measured."""
