@@ -373,7 +373,7 @@ def _(r):
     r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
     r.each("one key, one query, a key of one number", attention_weights, (r.normal(3, 1), 4), (r.normal(1, 4), 4), (r.normal(4, 3), 1))
     r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1500 * r.normal(56).argsort().view(8, 7).float(), 5))
-    r.conventions(attention_weights, 2 * r.normal(3, 4), 6)
+    r.conventions(attention_weights, 2 * r.normal(3, 4), 9)
 
 # %% [markdown]
 # ## 4 Query, key, value
@@ -530,7 +530,7 @@ def _(r):
     layer.idea.outputs("for any d_in and d_out", r.normal(6, 7) / 2, 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
-    layer.conventions(r.normal(6, 3))
+    layer.conventions(r.normal(6, 3), d_out=4)
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -577,7 +577,7 @@ def _(r):
     layer.idea.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(6, 7), d_in=7, d_out=5, qkv_bias=True)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.made_of("W_query, W_key and W_value are nn.Linear")
-    layer.conventions(r.normal(6, 3))
+    layer.conventions(r.normal(6, 3), d_out=4)
 
 # %% [markdown]
 # **Predict, then run.** Two such layers, from two seeds. Each word looks most at some word. Is it the same word in both layers?

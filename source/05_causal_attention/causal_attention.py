@@ -270,7 +270,7 @@ def _(r):
     layer.keeps_mask("mask is a buffer: saved, not learned, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4))
     layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4), r.normal(1, 16, 4))
     layer.refuses("raises ValueError for input that is not 3-D", r.normal(5, 4), r.normal(1, 2, 5, 4))
-    layer.conventions(r.normal(3, 7, 4), dropout=1e-12)
+    layer.conventions(r.normal(3, 7, 4), d_out=9, dropout=1e-12)
 
 # %% [markdown]
 # Here is the sentence twice in a batch, with the layers from seed 123. If your `__init__` makes `W_query`, `W_key` and `W_value` in this order, both give

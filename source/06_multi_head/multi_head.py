@@ -200,7 +200,7 @@ def _(r):
     layer.outputs("as many heads as sentences, tokens and numbers; with a bias", r.normal(4, 4, 16), d_in=16, d_out=4, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training every head drops weights of its own, in eval() none", p=0.3)
     layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4))
-    layer.conventions(r.normal(3, 7, 4))
+    layer.conventions(r.normal(3, 7, 4), d_out=9)
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -550,7 +550,7 @@ def _(r):
     layer.keeps_mask("keeps num_heads, and mask as a buffer: saved, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4), num_heads=2)
     r.refuses("raises ValueError when num_heads does not divide d_out", MultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
     layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4), r.normal(1, 2, 5, 4))
-    layer.conventions(r.normal(3, 7, 4))
+    layer.conventions(r.normal(3, 7, 4), d_out=18)
 
 # %% [markdown]
 # ### The same numbers, twice
@@ -596,7 +596,7 @@ def _(r):
     copy = r.copies(pack_heads, wrapper, mha)
     copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
     copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
-    copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
+    copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=9, num_heads=1)
     copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
     copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
     copy.shares_nothing("nor with one head", r.normal(2, 5, 4), d_out=6, num_heads=1, qkv_bias=True)
@@ -698,7 +698,7 @@ def _(r):
     layer.keeps_mask("keeps num_heads, and mask as a buffer: saved, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4), num_heads=2)
     r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
     layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4))
-    layer.conventions(r.normal(3, 7, 4))
+    layer.conventions(r.normal(3, 7, 4), d_out=18)
 
 # %% [markdown]
 # One of the five is famous. Andrej Karpathy's *Let's build GPT* scaled by `C**-0.5` at first, with C the width of the whole model; a note below the

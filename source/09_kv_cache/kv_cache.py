@@ -395,7 +395,7 @@ def _(r):
     layer.overfed("more than context_length, cached and new, is refused before the cache changes", r.normal(2, 16, 4), "6 3 2", "7 2 1", "1 8 7")
     layer.refuses("raises ValueError for too many tokens without a cache", r.normal(2, 9, 4), r.normal(1, 12, 4))
     layer.fed_gradients("gradients pass through the cache", r.normal(2, 6, 4), "3 1 2")
-    layer.conventions(r.normal(3, 7, 4))
+    layer.conventions(r.normal(3, 7, 4), d_out=18)
 
 # %% [markdown]
 # The six words, with the weights of seed 123: the table of lesson 06, however they are fed.
@@ -829,7 +829,7 @@ def _(r):
     low = torch.full_like(q, 1e5), torch.full_like(k, -1e5), v  # scores of -17 billion
     r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)
     r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 8, 3), r.normal(2, 4, 8, 3)), (k, q, q))
-    r.conventions(grouped_query_attention, q, k, v)
+    r.conventions(grouped_query_attention, 2 * r.normal(2, 6, 8, 4), 2 * r.normal(2, 2, 8, 4), r.normal(2, 2, 8, 4))
 
 # %% [markdown]
 # What does sharing cost? In the trained model let two heads share one key matrix, the mean of their two, and one value matrix likewise: half the cache.
