@@ -66,8 +66,9 @@ def restore(record: Record, released: NotebookNode) -> Record:
 
 def _is_of_lesson(nb: NotebookNode, owned: dict[str, NotebookNode]) -> bool:
     """Return whether a notebook has a cell of the lesson, or an answer to one of its exercises."""
-    found = {name for cell in code_cells(nb) for name in names_of(cell.source).bound}
-    return not owned.keys().isdisjoint({*_by_name(nb), *found})
+    return not owned.keys().isdisjoint(_by_name(nb)) or any(
+        owned.keys() & names_of(cell.source).bound for cell in code_cells(nb)
+    )
 
 
 def _by_name(nb: NotebookNode) -> dict[str, list[NotebookNode]]:
