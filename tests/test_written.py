@@ -338,7 +338,7 @@ def test_a_text_of_the_lesson_that_was_corrected_since_is_no_answer(lesson: Less
     nb.cells[-1]["id"] = id_of_text(nb.cells[-1])
     released.cells.append(markdown("## The lesson goes on"))
     record = restore(parse(nbformat.writes(nb).encode()), released)
-    assert marks_of(record, released).automatic["why_zero"] == 0
+    assert marks_of(record, released, Marks()).automatic["why_zero"] == 0
     assert "leson" not in named_cells(record.nb)["why_zero"].source
 
 
