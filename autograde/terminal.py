@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +17,9 @@ from autograde.grading.state import again, read_entry
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
 from autograde.values.text import await_marking
 from autograde.words import named, printable
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 INTERRUPTED = 130
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
@@ -87,46 +91,44 @@ def _is_broken(student: str, lesson: Lesson) -> bool:
     return entry is not None and entry.broken
 
 
+def _facts(gradebook: "Gradebook", lesson: Lesson, done: list[Done]) -> Iterator[str]:
+    """Yield what there is to say of a lesson: of this run, of its marks, and what to do next."""
+    from autograde.grading.gradebook import as_recorded, marks_of_class
+
+    yield from _counts(done, lesson)
+    earlier = sum(each.earlier for each in done if each.place.lesson == lesson)
+    if earlier:
+        yield f"{earlier} by the rubrics of an earlier version"
+    marks = marks_of_class(gradebook, lesson)
+    unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
+    broken = {student for student in marks if _is_broken(student, lesson)}
+    whole = (each.share() for who, each in marks.items() if who not in broken)
+    if shares := [share for share in whole if share is not None]:
+        points = f"{as_recorded(gradebook, lesson).points:g} points"
+        waits = any(each.waits for each in marks.values())
+        marked = "the points marked so far" if waits else points
+        without = f" ({len(broken)} broken left out)" if broken else ""
+        yield f"mean {fmean(shares):.0%} of {marked}{without}"
+    if unmarked:
+        waiting = await_marking(sum(unmarked))
+        yield f"{waiting} in all: autograde mark {lesson.name}"
+    changed = [who for who, each in marks.items() for n in each.waits if each.score(n) is not None]
+    if changed:
+        whose = printable(named(dict.fromkeys(changed)))
+        yield f"{len(changed)} to be looked at again in Formgrader ({whose})"
+    if marks:
+        yield f"report: autograde report {lesson.name}"
+
+
 def _summary(lessons: list[Lesson], done: list[Done]) -> str:
     """Return one line for each lesson, and one for each name of another assignment."""
     from autograde.course.config import course_config
-    from autograde.grading.gradebook import (
-        as_recorded,
-        due_date,
-        marks_of_class,
-        odd_due_date,
-        open_gradebook,
-    )
+    from autograde.grading.gradebook import due_date, odd_due_date, open_gradebook
 
     root, said = lessons[0].root, ""
     with open_gradebook(course_config(root)) as gradebook:
         for lesson in lessons:
-            facts = [*_counts(done, lesson)]
-            earlier = sum(each.earlier for each in done if each.place.lesson == lesson)
-            if earlier:
-                facts.append(f"{earlier} by the rubrics of an earlier version")
-            marks = marks_of_class(gradebook, lesson)
-            unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
-            broken = [student for student in marks if _is_broken(student, lesson)]
-            whole = (each.share() for who, each in marks.items() if who not in broken)
-            if shares := [share for share in whole if share is not None]:
-                points = f"{as_recorded(gradebook, lesson).points:g} points"
-                waits = any(each.waits for each in marks.values())
-                marked = "the points marked so far" if waits else points
-                without = f" ({len(broken)} broken left out)" if broken else ""
-                facts.append(f"mean {fmean(shares):.0%} of {marked}{without}")
-            if unmarked:
-                waiting = await_marking(sum(unmarked))
-                facts.append(f"{waiting} in all: autograde mark {lesson.name}")
-            changed = [
-                who for who, each in marks.items() for n in each.waits if each.score(n) is not None
-            ]
-            if changed:
-                whose = printable(named(dict.fromkeys(changed)))
-                facts.append(f"{len(changed)} to be looked at again in Formgrader ({whose})")
-            if marks:
-                facts.append(f"report: autograde report {lesson.name}")
-            said += f"{lesson.name}: {', '.join(facts)}\n"
+            said += f"{lesson.name}: {', '.join(_facts(gradebook, lesson, done))}\n"
             if odd := odd_due_date(due_date(gradebook, lesson.name)):
                 said += f"{lesson.name}: {odd}\n"
     there = {path.name for path in (root / "submitted").glob("*/[!.]*") if path.is_dir()}

@@ -190,7 +190,12 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     assert sorted(scores(course)) == sorted(STUDENTS)
 
 
-def test_a_clone_with_another_grader_says_which_one_to_run(course: Path) -> None:
+def test_a_clone_with_another_grader_says_which_one_to_run(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    # else workers of later tests would import this clone's grader
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     shutil.copytree(HERE / "autograde", course / "autograde")
     assert run(course, "grade", "--workers", "1", *NO_WALL).exit_code == 0
     with (course / "autograde" / "words.py").open("a") as file:

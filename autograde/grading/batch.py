@@ -73,10 +73,10 @@ def require_one_grader(root: Path) -> None:
 
     Workers of this machine would import that one: they find the course's package in its folder.
     """
-    held = root / "autograde"
-    if (held / "grader.py").is_file() and read_grader(held) != GRADER:
+    held, run = root.resolve() / "autograde", Path(__file__).resolve().parent.parent
+    if held != run and (held / "grader.py").is_file() and read_grader(held) != GRADER:
         raise CourseError(
-            f"{held} differs from the grader that you run, {Path(__file__).parent.parent}. "
+            f"{held} differs from the grader that you run, {run}. "
             f"Put {root / '.venv' / 'bin'} first on the path, or run: pip install -e {root}"
         )
 

@@ -194,8 +194,8 @@ def _explain(
 def _waits_for(source: str, error: BaseException | None) -> str:
     """Return the first unsolved exercise whose answer or result a cell uses, or "".
 
-    A function of another cell that the error came through counts, too. Of a cell with a rubric or
-    an answer only the stub counts that it reached.
+    A function of another cell that the error came through counts, too. In a cell with a rubric or
+    an answer, only the stub that it reached counts.
     """
     unsolved, functions = _unsolved(), _functions(error)
     if "@rubric(" not in source and not unsolved & names_of(source).bound:
