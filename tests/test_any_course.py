@@ -11,8 +11,8 @@ from classes import NO_WALL, scores
 from conftest import HERE, run
 
 from autograde.authoring.check import check
-from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, Lesson, lessons, read_course
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.judge import Verdict, judge
@@ -30,7 +30,7 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 @pytest.fixture(scope="module")
 def measured(lesson: Lesson) -> Measured:
     measure(lesson)
-    return load(lesson), read_tolerances(lesson)
+    return load(lesson), read_measured(lesson)
 
 
 def verdict_on(measured: Measured, exercise: str, answer: str, seed: int) -> Verdict:

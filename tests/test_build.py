@@ -21,12 +21,11 @@ from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
 from autograde.authoring.build import UNSTEADY, Identify, RunReference, as_reference
 from autograde.authoring.check import check_once, review
-from autograde.authoring.expected import read_tolerances
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
 from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course.config import course_config
-from autograde.course.lesson_files import read_text
+from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.course.versions import versions
 from autograde.grading import pipeline
@@ -276,7 +275,7 @@ def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
     assert broken.answered is not None
     assert "context_vectors" not in broken.answered
     assert "context_vectors" in reference.names
-    measured = read_tolerances(lesson)[exercise.name]
+    measured = read_measured(lesson)[exercise.name]
     verdict = judge(
         broken.record(exercise.name, PRACTICE_SEED),
         right_key(reference, exercise, PRACTICE_SEED, measured),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_course import rubric
 from autograde.authoring import check, measure
-from autograde.authoring.expected import read_tolerances
+from autograde.course.lesson_files import read_measured
 from autograde.rubric.judge import judge
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
@@ -70,7 +70,7 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
     lesson.text.write_text(text.replace(many, "*(([0.0, u],) for u in r.normal(1).tolist())"))
     exercise = lesson.exercise("is_sorted")
     measure.measure(lesson, (exercise,))
-    lines = read_tolerances(lesson)[exercise.name]
+    lines = read_measured(lesson)[exercise.name]
     assert lines["yes or no"]["claim"]
     lesson.tolerance_file.write_text(
         '{"is_sorted": {"yes or no": {"tolerance": 0, "claim": true}}}'

@@ -18,8 +18,8 @@ from nightly import few
 from torch.utils._pytree import tree_map
 
 from autograde.authoring import check
-from autograde.authoring.expected import read_tolerances
 from autograde.authoring.measure import measure
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
@@ -95,7 +95,7 @@ def test_reference_passes_every_rubric_line(lesson: str) -> None:
 @cache
 def of_reference(lesson: str, seed: int) -> dict[str, tuple[Recording, Key]]:
     """What the reference records on a seed, and the key, made from another run; by exercise."""
-    program, measured = load(LESSONS[lesson]), read_tolerances(LESSONS[lesson])
+    program, measured = load(LESSONS[lesson]), read_measured(LESSONS[lesson])
     return {
         each.name: (
             program.record(each.name, seed),
@@ -157,7 +157,7 @@ def filled(known: Outcome, number: float) -> Outcome:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lines_of_kinds_that_compute_nothing_are_claims_and_never_all_are(lesson: str) -> None:
-    reference, measured = load(LESSONS[lesson]), read_tolerances(LESSONS[lesson])
+    reference, measured = load(LESSONS[lesson]), read_measured(LESSONS[lesson])
     for exercise in LESSONS[lesson].exercises:
         lines = measured[exercise.name]
         key = right_key(reference, exercise, PRACTICE_SEED, lines)

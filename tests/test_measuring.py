@@ -8,7 +8,8 @@ import pytest
 from conftest import HERE, run
 
 from autograde.authoring import measure
-from autograde.authoring.expected import read_fingerprints, read_tolerances
+from autograde.authoring.measure import MEASURED_FROM
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 EXERCISE = "center_rows"
@@ -67,7 +68,7 @@ def test_an_exercise_is_measured_again_where_code_has_changed(
 
 
 def test_a_reworded_line_keeps_its_tolerance_and_the_file_its_time(mine: Lesson) -> None:
-    before, when = read_tolerances(mine), mine.tolerance_file.stat().st_mtime_ns
+    before, when = read_measured(mine), mine.tolerance_file.stat().st_mtime_ns
     assert measure.measure(mine) == []
     assert mine.tolerance_file.stat().st_mtime_ns == when
     mine.text.write_text(mine.text.read_text().replace('"one row"', '"a single row"'))
@@ -76,7 +77,7 @@ def test_a_reworded_line_keeps_its_tolerance_and_the_file_its_time(mine: Lesson)
     result = run(mine.root, "check", "--measure")
     assert result.exit_code == 0, result.output
     assert f"{mine.name}: measured nothing: no code has changed" in result.output
-    after = read_tolerances(mine)
+    after = read_measured(mine)
     assert [*after[EXERCISE].values()] == [*before[EXERCISE].values()]
     assert "a single row" in after[EXERCISE]
 
@@ -96,5 +97,6 @@ def test_an_exercise_that_is_named_is_measured(mine: Lesson) -> None:
 @pytest.mark.parametrize("name", lessons(HERE))
 def test_every_committed_exercise_says_what_it_was_measured_from(name: str) -> None:
     lesson = lessons(HERE)[name]
-    assert read_fingerprints(lesson).keys() == {each.name for each in lesson.exercises}
-    assert read_tolerances(lesson).keys() == {each.name for each in lesson.exercises}
+    names, measured = {each.name for each in lesson.exercises}, read_measured(lesson)
+    assert measured.pop(MEASURED_FROM).keys() == names
+    assert measured.keys() == names

@@ -7,7 +7,7 @@ import torch
 from nightly import few
 from pretend_gpu import GPU, pretend_gpu
 
-from autograde.authoring.expected import read_tolerances
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
@@ -35,7 +35,7 @@ def test_the_solutions_pass_their_rubrics_on_a_gpu(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lesson = lessons(ROOT)[name]
-    exercises, on_cpu, measured = lesson.exercises, load(lesson), read_tolerances(lesson)
+    exercises, on_cpu, measured = lesson.exercises, load(lesson), read_measured(lesson)
     keys = {e.name: right_key(on_cpu, e, PRACTICE_SEED, measured[e.name]) for e in exercises}
     monkeypatch.setenv("AUTOGRADE_DEVICE", GPU.type)
     with pretend_gpu():

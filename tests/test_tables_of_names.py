@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from conftest import HERE
 
-from autograde.authoring.expected import read_tolerances
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import Verdict, judge
@@ -64,7 +64,7 @@ ANSWERS = {
 @cache
 def key_on(seed: int) -> Key:
     lesson = lessons(HERE)[LESSON]
-    measured = read_tolerances(lesson)[EXERCISE]
+    measured = read_measured(lesson)[EXERCISE]
     return right_key(load(lesson), lesson.exercise(EXERCISE), seed, measured)
 
 

@@ -21,6 +21,7 @@ from autograde.authoring.measure import MEASURED_SEEDS, SAFETY, WIDEST, for_each
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.data_files import misplaced
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, load, right_key
 from autograde.rubric.judge import Verdict, judge
@@ -49,11 +50,6 @@ NOTHING_RETURNED = (
 MOST_EARNED = 0.5
 """The share of the points that an answer may earn at most when it misses the idea. A near miss made
 from the lesson's own answer has the idea, and earns at least that."""
-IDEA_TODO = {
-    False: "Put `.idea` before the line that it misses",
-    True: "What it misses has `.idea` already: take that from lines that it gets right",
-}
-"""By whether all that a wrong variant misses is marked as the idea."""
 DIFFERED = SAFETY * WIDEST
 """The widest tolerance that is measured: it says that right answers do not agree."""
 MOST_WATCHED = 0.2
@@ -69,14 +65,12 @@ class Missed:
     """A wrong variant on one seed.
 
     `margin` is the distance, in tolerances, on the line that it misses most clearly, `needed` the
-    least that is allowed there, `share` its share of the points. `ideas` says that every line that
-    it misses holds the idea of the exercise.
+    least that is allowed there, `share` its share of the points.
     """
 
     margin: float
     needed: float
     share: float
-    ideas: bool
 
 
 @dataclass(frozen=True)
@@ -179,7 +173,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
     count in grading says nothing about the answer.
     """
     reference, variants = load(lesson), read_variants(lesson, exercise)
-    measured = expected.read_tolerances(lesson).get(exercise.name, {})
+    measured = read_measured(lesson).get(exercise.name, {})
     seeds = seeds or _seeds(measured)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     missed: dict[Variant, list[Missed]] = {variant: [] for variant in variants.wrong}
@@ -232,8 +226,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
 def _missed(recording: Recording, key: Key) -> Missed:
     """Return how far a wrong variant misses on one seed, and what it earns."""
     verdict = judge(recording, key, trusted=True)
-    share = verdict.points / key.points
-    return Missed(*_margin(recording, key), share, _misses_ideas(verdict, key))
+    return Missed(*_margin(recording, key), share=verdict.points / key.points)
 
 
 def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:
@@ -244,7 +237,8 @@ def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:
     if variant.heading == "wrong" and MOST_EARNED < most.share < 1:
         yield (
             f"the wrong variant {variant.name} earns {most.share:.0%} of the points; at most "
-            f"{MOST_EARNED:.0%} are allowed. {IDEA_TODO[most.ideas]}, or call it a near miss"
+            f"{MOST_EARNED:.0%} are allowed. Put `.idea` before lines that it misses and before no "
+            "others, or call it a near miss"
         )
     if variant.made and most.share < MOST_EARNED:
         yield (
@@ -271,14 +265,6 @@ def _guessed(key: Key) -> list[str]:
     values = [case.outcome.value for line in calls for case in line.cases if not case.outcome.error]
     nothing = bool(values) and all(value is None for value in values)
     return [NOTHING_RETURNED if nothing else ALL_GUESSED]
-
-
-def _misses_ideas(verdict: Verdict, key: Key) -> bool:
-    """Return whether every line that is wrong holds the idea of the exercise."""
-    missed = {line.name for line in verdict.lines if not line.passed}
-    return all(
-        line.weight > KINDS[line.kind].weight for line in key.expected.lines if line.name in missed
-    )
 
 
 def _too_much_watched(key: Key) -> list[str]:

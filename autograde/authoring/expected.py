@@ -14,19 +14,6 @@ from autograde.rubric.recording import Recording, pack_recording, unpack_recordi
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.base import BadData
 
-MEASURED_FROM = "measured from"
-"""In the tolerances of a lesson: the fingerprint of each exercise. No exercise has such a name."""
-
-
-def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
-    """Return what was measured of each line, by exercise and line."""
-    return {name: lines for name, lines in read_measured(lesson).items() if name != MEASURED_FROM}
-
-
-def read_fingerprints(lesson: Lesson) -> dict[str, str]:
-    """Return what each exercise was measured from."""
-    return read_measured(lesson).get(MEASURED_FROM, {})
-
 
 def _digest_of_lesson(lesson: Lesson) -> str:
     """Return a digest of all that a lesson's keys are made from; `sync` rewrites its notebook."""
@@ -48,7 +35,7 @@ def practice_keys(lesson: Lesson) -> dict[str, Key]:
 
 @lru_cache(maxsize=2)
 def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
-    reference, measured = load(lesson), read_tolerances(lesson)
+    reference, measured = load(lesson), read_measured(lesson)
     keys, faults = {}, []
     for exercise in lesson.exercises:
         try:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course.lesson_files import read_text
+from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
 from autograde.grading.running.reference import (
     Lines,
@@ -56,6 +56,8 @@ GUESSED = 0.1
 HOW_MEASURED = (FLOOR, FLOOR_DOUBLE, SAFETY, GUESSED)
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
+MEASURED_FROM = "measured from"
+"""In the tolerances of a lesson: the fingerprint of each exercise. No exercise has such a name."""
 
 
 def measure(
@@ -67,11 +69,12 @@ def measure(
     """
     measure_one = partial(_measure, seeds=seeds, always=bool(named))
     found = dict(for_each_exercise(measure_one, lesson, named or lesson.exercises))
-    prints = expected.read_fingerprints(lesson) | {name: new for name, (new, _, _) in found.items()}
-    lines = expected.read_tolerances(lesson) | {name: new for name, (_, new, _) in found.items()}
+    before = read_measured(lesson)
+    prints = before.get(MEASURED_FROM, {}) | {name: new for name, (new, _, _) in found.items()}
+    lines = before | {name: new for name, (_, new, _) in found.items()}
     names = [each.name for each in lesson.exercises if each.name in lines]
     tolerances: dict[str, Any] = {name: lines[name] for name in names}
-    tolerances[expected.MEASURED_FROM] = {name: prints[name] for name in names if name in prints}
+    tolerances[MEASURED_FROM] = {name: prints[name] for name in names if name in prints}
     text = json.dumps(tolerances, indent=2, ensure_ascii=False) + "\n"
     path = lesson.tolerance_file
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -98,8 +101,9 @@ def _measure(
     first = right_recording(reference, exercise, PRACTICE_SEED)
     expected.must_fit(first)
     made_from = fingerprint(reference, exercise, first, (seeds, *HOW_MEASURED))
-    before = [*expected.read_tolerances(lesson).get(exercise.name, {}).values()]
-    unchanged = expected.read_fingerprints(lesson).get(exercise.name) == made_from
+    measured = read_measured(lesson)
+    before = [*measured.get(exercise.name, {}).values()]
+    unchanged = measured.get(MEASURED_FROM, {}).get(exercise.name) == made_from
     if unchanged and not always and len(before) == len(first.lines):
         lines = dict(zip((line.name for line in first.lines), before, strict=True))
         return exercise.name, (made_from, lines, False)
