@@ -13,7 +13,7 @@ from downloads import zip_collect, zipped
 from small_class import LESSON, NOTEBOOK, make_course
 
 from autograde.course.lessons import Lesson
-from autograde.lms.recognise import Found, Owner, Person, read_metadata, recognise
+from autograde.lms.recognise import Found, Person, read_metadata, recognise
 from autograde.lms.worksheet import Row, read_worksheets
 
 NOTEBOOK_FILE = f"{NOTEBOOK}.ipynb"
@@ -44,15 +44,15 @@ submission_103:
 
 
 def canvas(number: str, file: str, *, late: bool = False) -> Found:
-    return Found(Owner((Person(number),)), file, late=late)
+    return Found((Person(number),), file, late=late)
 
 
 def moodle(number: str, name: str, file: str) -> Found:
-    return Found(Owner((Person(number, name),), moodle=True), file)
+    return Found((Person(number, name, moodle=True),), file)
 
 
-JANE = Owner((Person("", "Jane Doe", "555", "jane@example.org"),))
-NO_NUMBER = Owner((Person("", "No Number", "", "no@example.org"),))
+JANE = Person("", "Jane Doe", "555", "jane@example.org")
+NO_NUMBER = Person("", "No Number", "", "no@example.org")
 
 PATHS: dict[str, Found | None] = {
     f"doejane_123_4567_{NOTEBOOK_FILE}": canvas("123", NOTEBOOK_FILE),
@@ -80,14 +80,14 @@ PATHS: dict[str, Found | None] = {
     f"c/Jane_123_assignsubmission_file/x_999_1_{NOTEBOOK_FILE}":
         moodle("123", "Jane", f"x_999_1_{NOTEBOOK_FILE}"),
     f"c/Jane_123_assignsubmission_onlinetext/x_999_1_{NOTEBOOK_FILE}": None,
-    f"a/submission_99/submission_100/{NOTEBOOK_FILE}": Found(JANE, NOTEBOOK_FILE, HANDED_IN),
+    f"a/submission_99/submission_100/{NOTEBOOK_FILE}": Found((JANE,), NOTEBOOK_FILE, HANDED_IN),
     f"a/submission_102/x_999_1_{NOTEBOOK_FILE}": None,
     f"a/submission_102/submission_99/{NOTEBOOK_FILE}": None,
     # a folder that a teacher unpacked, with numbers of the course in its name
     f"cs_101_2026_mask_submissions/doejane_123_4567_{NOTEBOOK_FILE}": canvas("123", NOTEBOOK_FILE),
-    f"a/submission_99/{NOTEBOOK_FILE}": Found(JANE, NOTEBOOK_FILE, HANDED_IN),
+    f"a/submission_99/{NOTEBOOK_FILE}": Found((JANE,), NOTEBOOK_FILE, HANDED_IN),
     f"a/submission_100/src/{NOTEBOOK_FILE}":
-        Found(NO_NUMBER, NOTEBOOK_FILE, datetime(2026, 2, 2, 12, 30)),
+        Found((NO_NUMBER,), NOTEBOOK_FILE, datetime(2026, 2, 2, 12, 30)),
     f"a/submission_101/{NOTEBOOK_FILE}": None,
     f"a/submission_102/{NOTEBOOK_FILE}": None,
     f"__MACOSX/doejane_123_4567_{NOTEBOOK_FILE}": None,
@@ -104,7 +104,7 @@ PATHS: dict[str, Found | None] = {
     f"c/Default group_assignsubmission_file/{NOTEBOOK_FILE}":
         moodle("", "Default group", NOTEBOOK_FILE),
     f"a/submission_103/{NOTEBOOK_FILE}":
-        Found(Owner((*JANE.people, *NO_NUMBER.people)), NOTEBOOK_FILE),
+        Found((JANE, NO_NUMBER), NOTEBOOK_FILE),
 }  # fmt: skip
 """Paths inside a download, and whose they are."""
 
@@ -194,8 +194,8 @@ def test_moodles_worksheet_says_who_and_when(kind: str, tmp_path: Path) -> None:
     sheet = read_worksheets(tmp_path, ZoneInfo("Europe/Berlin"))
     assert sheet.said == []
     assert sheet.rows == {
-        "12": Row(Person("12", "Jane", "s1", "jane@example.org"), "Red", HANDED_IN),
-        "13": Row(Person("13", "Joe", "s2", "")),
+        "12": Row(Person("12", "Jane", "s1", "jane@example.org", moodle=True), "Red", HANDED_IN),
+        "13": Row(Person("13", "Joe", "s2", "", moodle=True)),
     }
 
 

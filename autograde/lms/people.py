@@ -15,7 +15,7 @@ from nbgrader.api import Gradebook, Student
 
 from autograde.course.lessons import state_folder
 from autograde.files import write_whole
-from autograde.lms.recognise import Owner, Person
+from autograde.lms.recognise import Owners, Person
 from autograde.lms.worksheet import Worksheet, name_key
 from autograde.words import named, quoted
 
@@ -40,28 +40,27 @@ class Roster:
         known = [row.person.name for row in sheet.rows.values()]
         self._names = Counter(map(name_key, known))
 
-    def see(self, owners: Iterable[Owner]) -> None:
+    def see(self, people: Iterable[Person]) -> None:
         """Note which names a download has; one that several people have says nothing."""
-        moodles = [person for owner in owners if owner.moodle for person in owner.people]
-        for name, number in Counter(name_key(person.name) for person in moodles).items():
+        moodles = (name_key(person.name) for person in people if person.moodle)
+        for name, number in Counter(moodles).items():
             self._names[name] = max(self._names[name], number)
 
-    def find(self, owner: Owner) -> dict[str, Person]:
+    def find(self, owners: Owners) -> dict[str, Person]:
         """Return whom a submission is from, by the ids that they have or get in the gradebook.
 
         Raises:
             Unclear: it cannot be told.
         """
-        people = self._members(owner) if owner.moodle else owner.people
-        found = {self.student_of(person, moodle=owner.moodle): person for person in people}
+        people = self._members(*owners) if owners[0].moodle else owners
+        found = {self.student_of(person): person for person in people}
         for student in found:
             if not PLAIN_ID.fullmatch(student):
                 raise Unclear(f"{quoted(student)} is not a valid student id")
         return found
 
-    def _members(self, owner: Owner) -> tuple[Person, ...]:
+    def _members(self, person: Person) -> Owners:
         """Return the people whom a folder of Moodle's stands for: one, or a group's members."""
-        (person,) = owner.people
         if row := self.sheet.rows.get(person.number):
             # where names are hidden, the folder has a word that stands for everybody
             own = row.person.name or (person.name if row.says(person.name) else "")
@@ -74,20 +73,20 @@ class Roster:
             return tuple(members)
         if not person.number:
             raise Unclear(f"it is from a group of students. {SHEET}: it says who is in which group")
-        if self.known(person, moodle=True) is None:
+        if self.known(person) is None:
             raise Unclear(
                 f"nobody in the gradebook is called that, so it is a new student or a group. "
                 f"{SHEET}, or add the student with nbgrader db student add"
             )
         return (person,)
 
-    def student_of(self, person: Person, *, moodle: bool) -> str:
+    def student_of(self, person: Person) -> str:
         """Return the id of somebody, a new one if need be.
 
         Raises:
             Unclear: several students may be meant.
         """
-        if known := self.known(person, moodle=moodle):
+        if known := self.known(person):
             return known
         ids = [each for each in (person.idnumber, person.email, person.number) if each]
         new = next((each for each in ids if PLAIN_ID.fullmatch(each)), ids[0])
@@ -98,7 +97,7 @@ class Roster:
             )
         return new
 
-    def known(self, person: Person, *, moodle: bool) -> str | None:
+    def known(self, person: Person) -> str | None:
         """Return the id of a student in the gradebook; None if there is no such student.
 
         The ID number counts first, then the email address, then Moodle's number in this lesson,
@@ -108,7 +107,7 @@ class Roster:
             Unclear: several students may be meant.
         """
         email, name = person.email.casefold(), name_key(person.name)
-        by_number = not moodle or not person.idnumber
+        moodle, by_number = person.moodle, not (person.moodle and person.idnumber)
 
         def same_name(s: Student) -> bool:
             return moodle and name != "" and name in _names(s)

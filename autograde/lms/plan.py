@@ -14,7 +14,7 @@ from autograde.lms.people import SHEET, Roster, Unclear
 from autograde.lms.recognise import (
     METADATA,
     Found,
-    Owner,
+    Owners,
     Person,
     is_hidden,
     is_students,
@@ -78,36 +78,38 @@ def make_plan(
     sheet = read_worksheets(folder, zone)
     plan.said += sheet.said
     roster = Roster(students, numbers, sheet)
-    files: dict[Owner, list[tuple[Path, Found]]] = {}
+    files: dict[Owners, list[tuple[Path, Found]]] = {}
     nobodys = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place = path.relative_to(folder)
         if found := recognise(place, metadata):
-            files.setdefault(found.owner, []).append((path, found))
+            files.setdefault(found.owners, []).append((path, found))
         elif _may_be_a_submission(place):
             nobodys.append(place.as_posix().replace(f"{UNPACKED}/", "/"))
     if nobodys:
         plan.said.append(f"the path does not say who handed in {named(nobodys)}")
-    roster.see(files)
-    for student, (owner, person) in _takers(plan, roster, files).items():
-        _give(plan, student, person, files[owner], due)
-        if owner.moodle:
+    roster.see(person for owners in files for person in owners)
+    for student, (owners, person) in _takers(plan, roster, files).items():
+        _give(plan, student, person, files[owners], due)
+        if person.moodle:
             plan.numbers[student] = person.number
             if (handed := plan.handed.get(student)) and (row := sheet.rows.get(person.number)):
                 handed.when = row.handed_in
-    _note_absent(plan, roster, {person.number for owner in files for person in owner.people})
+    _note_absent(plan, roster, {person.number for owners in files for person in owners})
     return plan
 
 
-def _takers(plan: Plan, roster: Roster, owners: Iterable[Owner]) -> dict[str, tuple[Owner, Person]]:
-    """Return which student gets whose files; several owners that seem to be one are left out."""
-    taken: dict[str, list[tuple[Owner, Person]]] = {}
-    for owner in owners:
+def _takers(
+    plan: Plan, roster: Roster, submissions: Iterable[Owners]
+) -> dict[str, tuple[Owners, Person]]:
+    """Return which student gets whose files; a student who seems to be several gets none."""
+    taken: dict[str, list[tuple[Owners, Person]]] = {}
+    for owners in submissions:
         try:
-            for student, person in roster.find(owner).items():
-                taken.setdefault(student, []).append((owner, person))
+            for student, person in roster.find(owners).items():
+                taken.setdefault(student, []).append((owners, person))
         except Unclear as error:
-            plan.failed[" and ".join(map(str, owner.people))] = str(error)
+            plan.failed[" and ".join(map(str, owners))] = str(error)
     for student, found in taken.items():
         if len(found) > 1:
             plan.failed[student] = (
@@ -159,7 +161,7 @@ def _enter(plan: Plan, roster: Roster, person: Person) -> None:
     if not (person.idnumber or person.email):
         return
     with suppress(Unclear):
-        for student in roster.find(Owner((person,), moodle=True)):
+        for student in roster.find((person,)):
             plan.new[student] = person
             plan.numbers[student] = person.number
 
@@ -171,7 +173,7 @@ def _note_absent(plan: Plan, roster: Roster, there: set[str]) -> None:
     """
     for number, row in roster.sheet.rows.items():
         try:
-            student = roster.known(row.person, moodle=True)
+            student = roster.known(row.person)
         except Unclear:
             student = None
         if student is not None:

@@ -35,32 +35,29 @@ class Person:
     """Somebody as another system knows them.
 
     `number` is that system's: Canvas has one for each person, Moodle one for each person and
-    assignment. `idnumber` is the school's.
+    assignment, or a group. `idnumber` is the school's.
     """
 
     number: str = ""
     name: str = ""
     idnumber: str = ""
     email: str = ""
+    moodle: bool = False
 
     def __str__(self) -> str:
         known = [self.name, self.idnumber or self.email or self.number]
         return " ".join(part for part in known if part)
 
 
-@dataclass(frozen=True)
-class Owner:
-    """Whoever handed a file in: one person, or several; in Moodle perhaps a group."""
-
-    people: tuple[Person, ...]
-    moodle: bool = False
+Owners = tuple[Person, ...]
+"""Whoever handed a file in: one person, or several in Gradescope."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file, its owner, and when it was handed in, if the download says so."""
+    """A file, its owners, and when it was handed in, if the download says so."""
 
-    owner: Owner
+    owners: Owners
     file: str
     handed_in: datetime | None = None
     late: bool = False
@@ -85,11 +82,11 @@ def recognise(path: PurePath, metadata: dict[PurePath, Any]) -> Found | None:
             file = found["file"] if last else path.name
             if found["plugin"] != "file" or not file:
                 return None
-            person = Person(found["student"] or "", found["name"])
-            return Found(Owner((person,), moodle=True), file)
+            person = Person(found["student"] or "", found["name"], moodle=True)
+            return Found((person,), file)
         if (last or is_unpacked(part)) and (found := CANVAS.fullmatch(part)):
             file = found["file"] if last else path.name
-            return Found(Owner((Person(found["student"]),)), file, late=bool(found["late"]))
+            return Found((Person(found["student"]),), file, late=bool(found["late"]))
     return None
 
 
@@ -128,7 +125,7 @@ def _gradescope(entry: Any, file: str) -> Found | None:
     if not people or not all(each.idnumber or each.email for each in people):
         return None
     time = in_utc(handed_in) if isinstance(handed_in, datetime) else None
-    return Found(Owner(people), file, time)
+    return Found(people, file, time)
 
 
 def in_utc(time: datetime) -> datetime:

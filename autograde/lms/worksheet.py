@@ -106,7 +106,9 @@ def read_worksheets(folder: Path, zone: tzinfo) -> Worksheet:
             except (ValueError, OverflowError):
                 unread.append(time)
                 when = None
-            sheet.rows[number] = Row(Person(number, **about), group, when, tuple(cells))
+            sheet.rows[number] = Row(
+                Person(number, **about, moodle=True), group, when, tuple(cells)
+            )
     if unread:
         sheet.said.append(
             f"{len(unread)} times in Moodle's worksheet cannot be read, such as {quoted(unread[0])}"
