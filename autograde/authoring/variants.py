@@ -78,13 +78,16 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     answers = {REFERENCE: _reference(lesson, exercise)}
     wanted = names_of(answers[REFERENCE]).bound
     variants: dict[str, Variant] = {}
-    for variant in _variants(path, exercise, heading.lstrip() + rest, answers):
-        if variant.name in variants:
-            raise CourseError(f"{path}: two variants are called {variant.name}")
-        _require_answer(path, variant, wanted)
-        variants[variant.name] = variant
-        if variant.heading == "right":
-            answers[variant.name] = variant.code
+    try:
+        for variant in _variants(exercise.name, heading.lstrip() + rest, answers):
+            if variant.name in variants:
+                raise ValueError(f"two variants are called {variant.name}")
+            _require_answer(variant, wanted)
+            variants[variant.name] = variant
+            if variant.heading == "right":
+                answers[variant.name] = variant.code
+    except ValueError as error:
+        raise CourseError(f"{path}: {error}") from error
     hints = HINT.findall(re.sub(r"\n(?!\n|\d+\.)\s*", " ", about.strip()))
     right = tuple(each for each in variants.values() if each.heading == "right")
     wrong = tuple(each for each in variants.values() if each.heading != "right")
@@ -92,74 +95,64 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
 
 
 def find_variant(root: Path, exercise: str, name: str) -> Variant:
-    """Return the variant of this name.
-
-    Raises:
-        CourseError: there is no such exercise or variant.
-    """
+    """Return the variant of this name."""
     places = {e.name: (lesson, e) for lesson in lessons(root).values() for e in lesson.exercises}
     variants = read_variants(*pick("exercise", exercise, places))
     known = {variant.name: variant for variant in (*variants.right, *variants.wrong)}
     return pick("variant", name, known)
 
 
-def _variants(
-    path: Path, exercise: Exercise, text: str, answers: dict[str, str]
-) -> Iterator[Variant]:
+def _variants(exercise: str, text: str, answers: dict[str, str]) -> Iterator[Variant]:
     """Yield the variants of a text; nothing may be left between two of them."""
     end = 0
     while end < len(text):
         if found := VARIANT.match(text, end):
-            yield _variant(path, exercise, found, answers)
+            yield _variant(exercise, found, answers)
         elif found := MADE.match(text, end):
             for name in found["names"].split(","):
-                yield _made(path, exercise, name.strip(), answers[REFERENCE])
+                yield _made(exercise, name.strip(), answers[REFERENCE])
         else:
-            raise CourseError(f"{path}: expected {FORM}, found {text[end:].splitlines()[0]!r}")
+            raise ValueError(f"expected {FORM}, found {text[end:].splitlines()[0]!r}")
         end = found.end()
 
 
-def _made(path: Path, exercise: Exercise, name: str, answer: str) -> Variant:
+def _made(exercise: str, name: str, answer: str) -> Variant:
     """Return the near miss of this name that is made from the lesson's own answer."""
     if name not in MUTATIONS:
-        raise CourseError(
-            f"{path}: no near miss called {name!r} can be made; there are {', '.join(MUTATIONS)}"
+        raise ValueError(
+            f"no near miss called {name!r} can be made; there are {', '.join(MUTATIONS)}"
         )
     mutation = MUTATIONS[name]
     try:
         code = mutant(answer, mutation)
     except ValueError as error:
-        raise CourseError(f"{path}: {name} cannot be made: {error}") from error
-    return Variant(
-        exercise.name, name, "near miss", code, mutation.belief, mutation.hint, made=True
-    )
+        raise ValueError(f"{name} cannot be made: {error}") from error
+    return Variant(exercise, name, "near miss", code, mutation.belief, mutation.hint, made=True)
 
 
-def _variant(
-    path: Path, exercise: Exercise, found: re.Match[str], answers: dict[str, str]
-) -> Variant:
+def _variant(exercise: str, found: re.Match[str], answers: dict[str, str]) -> Variant:
     name, base, code = found["name"], found["base"], found["code"]
     if base is not None:
         if base not in answers:
-            raise CourseError(f"{path}: {name} edits {base}, which is no right answer above it")
+            raise ValueError(f"{name} edits {base}, which is no right answer above it")
         try:
             code = apply_edit(answers[base], code)
         except ValueError as error:
-            raise CourseError(f"{path}: {name} cannot edit {base}: {error}") from error
+            raise ValueError(f"{name} cannot edit {base}: {error}") from error
     words = found["words"].splitlines()
     belief = [line[1:] for line in words if line.startswith(">")]
     hint = [line for line in words if not line.startswith(">")]
-    return Variant(exercise.name, name, found["heading"], code, _joined(belief), _joined(hint))
+    return Variant(exercise, name, found["heading"], code, _joined(belief), _joined(hint))
 
 
-def _require_answer(path: Path, variant: Variant, wanted: frozenset[str]) -> None:
-    """Raises CourseError when a variant is not Python or binds no name that the reference does."""
+def _require_answer(variant: Variant, wanted: frozenset[str]) -> None:
+    """Raises ValueError when a variant is not Python or binds no name that the reference does."""
     try:
         compile(variant.code, variant.name, "exec")
     except SyntaxError as error:
-        raise CourseError(f"{path}: {variant.name} {no_python(error)}") from error
+        raise ValueError(f"{variant.name} {no_python(error)}") from error
     if wanted and not wanted & names_of(variant.code).bound:
-        raise CourseError(f"{path}: {variant.name} defines no {' or '.join(sorted(wanted))}")
+        raise ValueError(f"{variant.name} defines no {' or '.join(sorted(wanted))}")
 
 
 def _joined(lines: list[str]) -> str:
@@ -167,11 +160,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _reference(lesson: Lesson, exercise: Exercise) -> str:
-    """Return the lesson's own answer without the marks around it and the code given to be repaired.
-
-    Raises:
-        CourseError: the lesson has no cell of this name.
-    """
+    """Return the lesson's own answer without marks and without code given to be repaired."""
     cell = named_cells(read_text(lesson)).get(exercise.name)
     if cell is None:
         raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")
