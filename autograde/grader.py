@@ -68,7 +68,6 @@ def part_of(path: str) -> str:
 
 
 def read_grader(package: Path) -> Grader:
-    """Return the grader whose files are in a folder."""
     digests = {part: sha256() for part in (RUNS, JUDGES, SHOWS)}
     for file in sorted(package.rglob("*")):
         path = file.relative_to(package).as_posix()

@@ -141,12 +141,10 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
 
 
 def note_packed(lesson: Path) -> None:
-    """Note that a lesson was packed or submitted just now."""
     keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
 
 
 def keep_text(lesson: Path, kind: str, text: str) -> None:
-    """Keep a text of this kind on a lesson, in place of the one before."""
     write_whole(_text_file(lesson, kind), text.encode("utf-8", "replace"))
 
 

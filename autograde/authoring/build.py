@@ -60,9 +60,6 @@ def build(lesson: Lesson) -> list[str]:
 
     Both are built elsewhere and moved into place together: a failed build changes neither. A file
     that says the same stays as it is. Return what is worth other points now.
-
-    Raises:
-        CourseError: the lesson has faults; the message lists them.
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         changed = changes(lesson, maxima(gradebook, lesson))

@@ -103,9 +103,6 @@ def review(
     """Return what was found of each exercise, and every fault of the lesson once.
 
     Faults of the files or the text come alone, because what follows needs a faultless text.
-
-    Args:
-        judged: judges the variants.
     """
     if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
@@ -224,7 +221,6 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
 
 
 def _missed(recording: Recording, key: Key) -> Missed:
-    """Return how far a wrong variant misses on one seed, and what it earns."""
     verdict = judge(recording, key, trusted=True)
     return Missed(*_margin(recording, key), share=verdict.points / key.points)
 

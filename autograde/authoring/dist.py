@@ -75,11 +75,7 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
 
 
 def _project(root: Path) -> dict[str, Any]:
-    """Return what a course's pyproject.toml says that its wheel says too.
-
-    Raises:
-        CourseError: it cannot be read, or lacks the name or the version.
-    """
+    """Return what a course's pyproject.toml says that its wheel says too."""
     path, wanted = root / "pyproject.toml", ("name", "version", "description", "requires-python")
     project = read_toml(path).get("project", {})
     try:
@@ -158,12 +154,12 @@ def _can_build_here() -> bool:
 
 def _wheel(folder: Path, target: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", "-qq", "--disable-pip-version-check", "--no-deps"]
-    target.mkdir(parents=True, exist_ok=True)
-    before = {path: path.stat().st_mtime_ns for path in target.glob("*.whl")}
+    made = folder.with_name(f"{folder.name}_wheel")
     here = ["--no-build-isolation"] * _can_build_here()
-    command = [*pip, *here, "--wheel-dir", str(target), str(folder)]
+    command = [*pip, *here, "--wheel-dir", str(made), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    made = [path for path in target.glob("*.whl") if path.stat().st_mtime_ns != before.get(path)]
-    if done.returncode or len(made) != 1:
+    if done.returncode:
         raise CourseError(f"pip built no wheel: {done.stderr.strip()}")
-    return made[0]
+    (wheel,) = made.iterdir()
+    target.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.move(wheel, target / wheel.name))

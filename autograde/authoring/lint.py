@@ -243,11 +243,7 @@ def _place(cell: NotebookNode) -> str:
 
 
 def lint_variants(lesson: Lesson) -> Iterator[str]:
-    """Yield faults of hints, variants and rubric lines.
-
-    Raises:
-        CourseError: an exercise has no variants, or is not measured, or its reference fails.
-    """
+    """Yield faults of hints, variants and rubric lines."""
     for name, key in practice_keys(lesson).items():
         variants = read_variants(lesson, lesson.exercise(name))
         if not 2 <= len(variants.hints) <= 3:

@@ -130,7 +130,6 @@ def opening_of(page: NotebookNode, pages: Path) -> str:
 
 
 def index_page(root: Path, opening: str) -> str:
-    """Return the page with the table of lessons."""
     chosen = [*lessons(root).values()]
     return INDEX.format(
         title=read_course(root).title,

@@ -45,11 +45,7 @@ def identify(nb: NotebookNode) -> NotebookNode:
 
 
 def source_notebook(lesson: Lesson) -> NotebookNode:
-    """Return the lesson's text as a notebook with repeatable ids and the curriculum's points.
-
-    Raises:
-        CourseError: there is no text.
-    """
+    """Return the lesson's text as a notebook with repeatable ids and the curriculum's points."""
     return identify(parse_text(text_with_points(lesson, text_of(lesson))))
 
 

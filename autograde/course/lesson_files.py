@@ -38,11 +38,7 @@ def read_utf8(path: Path) -> str:
 
 
 def read_text(lesson: Lesson) -> "NotebookNode":
-    """Return the lesson's text as a notebook.
-
-    Raises:
-        CourseError: there is none.
-    """
+    """Return the lesson's text as a notebook."""
     return parse_text(text_of(lesson))
 
 

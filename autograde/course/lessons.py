@@ -137,7 +137,6 @@ class Lesson:
         return sum(self.worth.values())
 
     def with_points(self, cells: Mapping[str, float]) -> "Lesson":
-        """Return this lesson with other points for some of its graded cells."""
         return replace(
             self,
             exercises=tuple(
@@ -278,11 +277,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
 
 
 def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
-    """Return the lessons that are named, each with the exercises of it that are named instead.
-
-    Raises:
-        CourseError: there is nothing of a name.
-    """
+    """Return the lessons that are named, each with the exercises of it that are named instead."""
     of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
     whole = tuple(name for name in names if name not in of)
     found: dict[Lesson, tuple[Exercise, ...]] = {}

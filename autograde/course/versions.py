@@ -176,7 +176,6 @@ def checksums(nb: "NotebookNode") -> dict[str, str]:
 
 
 def rubrics(nb: "NotebookNode") -> dict[str, str]:
-    """Return the text of each rubric cell."""
     cells = named_cells(nb).items()
     return {name: cell.source for name, cell in cells if name.startswith("test_")}
 

@@ -34,11 +34,7 @@ class GradeExporter(ExportPlugin):
     )
 
     def export(self, gradebook: Gradebook) -> None:
-        """Write the table to the file that `--to` names, or to the exporter's own.
-
-        Raises:
-            CourseError: the gradebook does not know one of the lessons.
-        """
+        """Write the table to the file that `--to` names, or to the exporter's own."""
         lessons, students = self.lessons(gradebook), self.students(gradebook)
         for student in students:
             if safe(student.id) != student.id:
@@ -224,12 +220,7 @@ EXPORTERS: dict[str, type[GradeExporter]] = {
 
 
 def export_grades(root: Path, form: str, lessons: tuple[str, ...], file: Path | None) -> Path:
-    """Export the grades of a course, as `nbgrader export` does; returns the file.
-
-    Raises:
-        CourseError: the gradebook does not know a lesson, or cannot be read.
-        OSError: the file cannot be written.
-    """
+    """Export the grades of a course, as `nbgrader export` does; returns the file."""
     config = course_config(root)
     terminal = logging.Logger("export", logging.WARNING)  # nbgrader's command brings its own
     terminal.addHandler(logging.StreamHandler())

@@ -130,10 +130,6 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
     """Read a question and its answers from the gradebook and the graded notebooks.
 
     The order of the answers reveals nothing about their authors and differs for each question.
-
-    Raises:
-        Refused: there is no such question.
-        CourseError: the gradebook or a graded notebook cannot be read.
     """
     lesson, written = find_question(root, lesson_name, question)
     text = named_cells(read_text(lesson))[written.question_cell].source

@@ -8,12 +8,11 @@ from typing import Any
 
 from autograde.notebook import practice
 from autograde.progress import Standing
-from autograde.rubric.judge import Failure, right_case, unjudged_case
+from autograde.rubric.judge import Failure, unmarked
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 
 _hints_shown: Counter[str] = Counter()
-FIX_FIRST = "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
 
 
 def hint(exercise: str = "") -> None:
@@ -32,12 +31,9 @@ def why(exercise: str = "") -> None:
     """Say what may be behind the last failed run of an exercise's rubric."""
     if not (name := _exercise(exercise)):
         return
-    verdict = practice.verdicts.get(name)
-    if name in practice.unjudged:
-        said = [FIX_FIRST]
-    elif verdict is None:
-        said = ["Run its rubric cell first."]
-    elif verdict.passed:
+    if todo := _not_judged(name):
+        said = [todo]
+    elif (verdict := practice.verdicts[name]).passed:
         said = ["It is right."]
     elif not verdict.attempted:
         said = ["It is not written yet. `hint()` helps to begin."]
@@ -81,18 +77,13 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
         exercise: by default, the exercise whose rubric failed last.
         line: number of the line, counted from 1; by default, the first wrong line.
     """
-    name = _exercise(exercise)
-    if not name:
+    if not (name := _exercise(exercise)):
         return None
-    recording = practice.recordings.get(name)
-    if name in practice.unjudged:
-        practice.show(f"{name}: case", [FIX_FIRST])
-        return None
-    if recording is None:
-        practice.show(f"{name}: case", ["Run its rubric cell first."])
+    if todo := _not_judged(name):
+        practice.show(f"{name}: case", [todo])
         return None
     key = practice.lesson_keys(name)[name]
-    found = outcomes_of(recording, key.expected)
+    found = outcomes_of(practice.recordings[name], key.expected)
     verdict = practice.verdicts[name]
     wrong = (each for each in verdict.lines if not each.passed)
     leading = verdict.leading or next(wrong, verdict.lines[0])
@@ -107,8 +98,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     result = outcome.value if outcome.error is None else error
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
     judged = verdict.lines[place]
-    unmarked = right_case(known) if judged.passed else unjudged_case(known, verdict.note)
-    shown = judged.failure if judged.failure and judged.failure.sentence else unmarked
+    shown = judged.failure
+    if not (shown and shown.sentence):
+        shown = unmarked(known, judged, verdict.note)
     return Example(f"{name}: {expected.name}", known.call, *values, shown)
 
 
@@ -135,6 +127,13 @@ def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:
     said += [f"Next: `{here.next}`"] if here.next else []
     others = (lesson for lesson in course if lesson.lesson != here.lesson)
     return said + [f"{lesson.lesson}: {lesson.in_words()}" for lesson in others]
+
+
+def _not_judged(exercise: str) -> str:
+    """Return what has to be done before there is anything to say of an answer, or ""."""
+    if exercise in practice.unjudged:
+        return "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
+    return "" if exercise in practice.verdicts else "Run its rubric cell first."
 
 
 def _exercise(asked: object) -> str:

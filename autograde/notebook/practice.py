@@ -192,7 +192,6 @@ def _helps(verdict: Verdict, key: Key, *, named: bool) -> list[Help]:
 
 
 def show(title: str, said: list[str], state: str = "idle") -> None:
-    """Display a panel of paragraphs below a title."""
     display(panel(state, title, said), raw=True)
 
 
@@ -268,7 +267,6 @@ def standing_here() -> tuple[Standing, list[Standing]]:
 
 
 def _so_far() -> str:
-    """Return the lesson's progress in a sentence."""
     here, course = standing_here()
     if here.next:
         return f"This lesson: {here.in_words()}. Next: `{here.next}`."

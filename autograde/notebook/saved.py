@@ -27,7 +27,6 @@ def cells_in(folder: Path) -> Cells:
 
 
 def binds(cells: Cells, name: str) -> bool:
-    """Return whether a code cell binds a name."""
     code = (cell["source"] for cell in cells if cell.get("cell_type") == "code")
     return any(name in names_of(source).bound for source in code)
 

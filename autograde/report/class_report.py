@@ -99,10 +99,6 @@ def write_report(
     """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if `csv_folder` is given.
 
     Returns the page's path.
-
-    Raises:
-        CourseError: a graded notebook or the gradebook is broken.
-        NothingGraded: nobody's submission of this lesson is graded.
     """
     data = read_class(lesson)
     if anonymous:

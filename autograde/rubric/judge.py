@@ -225,18 +225,12 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     return Failure(_readable(sentence), call, *tables, inputs, simplest)
 
 
-def right_case(case: Case) -> Failure:
-    """Return a case of a right line in the form of a failing one, without anything marked."""
+def unmarked(case: Case, line: LineVerdict, note: str) -> Failure:
+    """Return a case of a line that is right, or was not judged, in the form of a failing one."""
     call, value = case.call.split("\n")[-1], in_full(case.outcome.value)
-    return Failure(f"`{call}` is right.", call, value, value, _inputs(_named_arguments(case)))
-
-
-def unjudged_case(case: Case, note: str) -> Failure:
-    """Return a case of a line that was not judged: why, and what is expected."""
-    call = case.call.split("\n")[-1]
-    inputs = _inputs(_named_arguments(case))
-    sentence = f"`{call}` was not judged. {note}"
-    return Failure(_readable(sentence), call, None, in_full(case.outcome.value), inputs)
+    said = "is right." if line.passed else f"was not judged. {note}"
+    got, inputs = value if line.passed else None, _inputs(_named_arguments(case))
+    return Failure(_readable(f"`{call}` {said}"), call, got, value, inputs)
 
 
 def _inputs(named: dict[str, Plain]) -> tuple[Input, ...]:

@@ -133,11 +133,7 @@ def again(exercise: str) -> None:
 
 
 def hand_over(recording: Recording) -> None:
-    """Display a recording for the grader.
-
-    Raises:
-        RecordedNotJudged: always.
-    """
+    """Display a recording for the grader, and end the cell by RecordedNotJudged."""
     data = base64.b64encode(pack_recording(recording)).decode()
     display({MIME: data, "text/plain": f"{recording.exercise}: recorded"}, raw=True)
     raise RecordedNotJudged(f"{recording.exercise}: recorded, not judged")

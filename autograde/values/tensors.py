@@ -26,15 +26,12 @@ from autograde.values.base import (
 
 MAX_DIMENSIONS = 64
 
-FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
-INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
-DTYPES = FLOATS | INTEGERS | {torch.bool}
 CODES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
     "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
     "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
-"""The dtypes by the names that safetensors gives them."""
+"""The dtypes that are recorded, by the names that safetensors gives them."""
 
 
 def to_plain(value: Any, within: Within) -> Plain:
@@ -61,7 +58,7 @@ def _recorded(tensor: Tensor) -> Plain:
         return Unrecordable(f"a tensor of {tensor.ndim} dimensions")
     if tensor.numel() > MAX_ENTRIES:
         return Unrecordable(f"a tensor of {TOO_MANY}")
-    if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+    if tensor.dtype not in CODES.values() or tensor.layout != torch.strided or tensor.is_meta:
         return Unrecordable(f"a tensor of {tensor.dtype}, {tensor.layout}")
     return tensor.detach().as_subclass(Tensor).cpu().clone()
 

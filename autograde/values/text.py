@@ -44,7 +44,6 @@ def few_marks(text: str) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """Return a text, cut if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

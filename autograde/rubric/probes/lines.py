@@ -105,12 +105,7 @@ def _like(missing: str, notebook: dict[str, Any]) -> str:
 
 
 def _require_own(exercise: str, answer: Any, package: str) -> None:
-    """Raises what ends a rubric whose answer cannot be called, or is not the student's own.
-
-    Raises:
-        TypeError: the name holds a value now, perhaps the result of a call.
-        ContractBroken: the answer is, or inherits from, something of the grader or of the course.
-    """
+    """Raises what ends a rubric whose answer cannot be called, or is not the student's own."""
     if not callable(answer) or is_module(answer):
         held = type(answer).__name__
         raise TypeError(
