@@ -20,8 +20,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from autograde.authoring.expected import read_tolerances
-from autograde.course.lesson_files import read_text
+from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
@@ -55,7 +54,7 @@ PYTEST = (
 
 def rubrics(lesson: Lesson) -> Iterator[str]:
     """Name the exercises whose reference on the GPU is not right by the key made on the CPU."""
-    measured = read_tolerances(lesson)
+    measured = read_measured(lesson)
     for seed in SEEDS:
         os.environ["AUTOGRADE_DEVICE"] = "cpu"
         on_cpu = load(lesson)
