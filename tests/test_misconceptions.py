@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from conftest import make_key, record
 from torch import Tensor, nn
@@ -346,7 +347,8 @@ def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_th
         assert (belief.name, len(belief.lines)) == (name, told)
 
 
-def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named() -> None:
+@pytest.mark.parametrize("any_order", [False, True])
+def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named(any_order: bool) -> None:
     def doubled_after(check: str) -> Answer:
         names: dict[str, Any] = {}
         run(f"def it(x):\n    {check}\n    return 2 * x", names)
@@ -355,7 +357,8 @@ def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named() -> None:
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
         def _(r: Any) -> None:
-            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+            asked = r.any_column_order if any_order else r
+            asked.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
 
     key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
     for check, beliefs in (
