@@ -19,6 +19,7 @@ from autograde.course.lessons import (
     find_root,
     read_course,
 )
+from autograde.course.package import make_importable
 from autograde.installed import manual
 from autograde.words import printable
 
@@ -63,8 +64,6 @@ def main(ctx: click.Context, name: str) -> None:
 
 def the_course() -> Path:
     """Return the folder of the course around this one; from now on its package can be imported."""
-    from autograde.course.package import make_importable
-
     root = find_root(Path.cwd())
     make_importable(root)
     return root
@@ -77,7 +76,6 @@ def chosen(names: tuple[str, ...]) -> list[Lesson]:
 
 def the_project() -> "Project":
     """Return the project that this folder belongs to."""
-    from autograde.course.package import make_importable
     from autograde.workspace.project import find_project
 
     project = find_project(Path.cwd(), click.get_current_context().obj)

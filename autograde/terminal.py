@@ -86,11 +86,6 @@ def _counts(done: list[Done], lesson: Lesson) -> Iterator[str]:
             yield f"{len(students)} {outcome}{names}"
 
 
-def _is_broken(student: str, lesson: Lesson) -> bool:
-    entry = read_entry(Place(student, lesson))
-    return entry is not None and entry.broken
-
-
 def _facts(gradebook: "Gradebook", lesson: Lesson, done: list[Done]) -> Iterator[str]:
     """Yield what there is to say of a lesson: of this run, of its marks, and what to do next."""
     from autograde.grading.gradebook import as_recorded, marks_of_class
@@ -101,7 +96,8 @@ def _facts(gradebook: "Gradebook", lesson: Lesson, done: list[Done]) -> Iterator
         yield f"{earlier} by the rubrics of an earlier version"
     marks = marks_of_class(gradebook, lesson)
     unmarked = [each.points[n] for each in marks.values() for n in each.unmarked()]
-    broken = {student for student in marks if _is_broken(student, lesson)}
+    entries = {student: read_entry(Place(student, lesson)) for student in marks}
+    broken = {student for student, entry in entries.items() if entry and entry.broken}
     whole = (each.share() for who, each in marks.items() if who not in broken)
     if shares := [share for share in whole if share is not None]:
         points = f"{as_recorded(gradebook, lesson).points:g} points"
