@@ -13,7 +13,7 @@ from autograde.authoring.marks import own_answer, without_solution
 from autograde.course.lessons import CURRICULUM, lessons
 from autograde.grading.running.reference import Program, load, run
 from autograde.rubric.checks import Reading, share_of
-from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
 from autograde.values.base import unrecordable
 from autograde.values.dispatch import to_plain
 
@@ -218,7 +218,7 @@ def test_a_step_that_is_wrong_has_a_name(tmp_path: Path) -> None:
     (line, *_), (got, *_) = (
         it.record("Stack", 1).lines for it in (reference, reference.with_answer(answer))
     )
-    found = difference("call", got.cases[1].outcome, line.cases[1])
+    found = KINDS["call"].compare(got.cases[1].outcome, line.cases[1])
     assert found.at == ", 3. pop"
 
 

@@ -17,6 +17,8 @@ from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome,
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
 
+NOT_REACHED = "NotReached"
+"""The error of a line that the rubric did not reach."""
 ALIKE_READINGS = 1e-3
 """The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
@@ -40,6 +42,8 @@ class Call:
 
     def compare(self, got: Outcome, expected: Case) -> Difference:
         """Return how far an outcome is from what a case expects; any two refusals are alike."""
+        if got.error == NOT_REACHED:
+            return differs("")
         if expected.outcome.refused:
             return SAME if got.refused else differs("returns a result, expected a ValueError")
         if got.error is not None:
@@ -271,9 +275,6 @@ KINDS = Kinds(
 WITHOUT_RESULT = ("unchanged", "forbids")
 """The kinds of line that record no result, so that they are right of an unwritten answer too."""
 
-NOT_REACHED = "NotReached"
-"""The error of a line that the rubric did not reach."""
-
 
 def outcomes_of(recording: Recording, expected: Recording) -> list[list[Outcome]]:
     """Return the outcomes of every case of every line, in order, as the line's kind reads them."""
@@ -289,16 +290,11 @@ def outcomes_of(recording: Recording, expected: Recording) -> list[list[Outcome]
     return found
 
 
-def difference(kind: str, outcome: Outcome, case: Case) -> Difference:
-    """Return how far an outcome is from what a case of a line of this kind expects."""
-    return differs("") if outcome.error == NOT_REACHED else KINDS[kind].compare(outcome, case)
-
-
 def wrong_cases(
     line: Line, outcomes: Sequence[Outcome], tolerance: float
 ) -> Iterator[tuple[Case, Outcome, Difference]]:
     """Yield the cases of a line that are wrong, each with its outcome and how that differs."""
     for case, outcome in zip(line.cases, outcomes, strict=True):
-        found = difference(line.kind, outcome, case)
+        found = KINDS[line.kind].compare(outcome, case)
         if found.distance > tolerance:
             yield case, outcome, found

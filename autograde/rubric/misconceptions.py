@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, NOT_REACHED, difference, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.slips import RESULTS, slips
 
@@ -143,7 +143,7 @@ def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:
 def _distances(line: Line, outcomes: Sequence[Outcome]) -> list[float]:
     """Return how far the outcomes of a line's cases are off."""
     pairs = zip(outcomes, line.cases, strict=True)
-    return [difference(line.kind, outcome, case).distance for outcome, case in pairs]
+    return [KINDS[line.kind].compare(outcome, case).distance for outcome, case in pairs]
 
 
 def _likeness(
