@@ -151,6 +151,13 @@ EQUAL: dict[str, tuple[Any, Any]] = {
 }
 
 
+def test_a_made_up_column_of_lists_is_a_difference_and_no_error() -> None:
+    got, expected = to_plain(pd.Series([1, 2], dtype="Int64")), to_plain(pd.Series([1, 2]))
+    assert isinstance(got, Record)
+    made_up = Record("Column", "Int64", {"items": [[1], [1, 2]]})
+    assert apart(Record("Series", "Series", {**got.parts, "data": made_up}), expected).distance
+
+
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_a_type_calls_equal_is_equal(name: str) -> None:
     got, expected = (to_plain(each) for each in EQUAL[name])

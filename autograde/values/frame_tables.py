@@ -109,7 +109,9 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
         return Record("Column", TEXT, column.parts) if same else column
     plain = column
     if isinstance(column, Record) and column.name in NULLABLE:
-        plain = np.array([nan if item is None else item for item in column.parts["items"]])
+        entries = [nan if item is None else item for item in items(column)]
+        if all(isinstance(entry, bool | int | float) for entry in entries):
+            plain = np.array(entries)
     if not (isinstance(plain, np.ndarray) and isinstance(expected, np.ndarray)):
         return column
     whole = plain.dtype.kind in "iu" and expected.dtype.kind in "iu"
