@@ -141,7 +141,21 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "objects of text": (pd.Series(["a"], dtype=object), pd.Series(["a"], dtype="str")),
     "None for a missing text": (pd.Series(["a", None], dtype=object), pd.Series(["a", nan])),
     "an empty index": (pd.Series([], dtype=float, index=[]), pd.Series([], dtype=float)),
+    "nullable whole numbers": (pd.Series([1, 2], dtype="Int64"), pd.Series([1, 2])),
+    "nullable numbers": (pd.Series([1.5, None], dtype="Float64"), pd.Series([1.5, nan])),
+    "missing whole numbers": (pd.Series([1, None], dtype="Int64"), pd.Series([1, nan])),
+    "nullable bools": (pd.Series([True, False], dtype="boolean"), pd.Series([True, False])),
+    "a category of text": (pd.Series(["a", nan], dtype="category"), pd.Series(["a", nan])),
+    "years as pandas counts them": (pd.Series([2024], dtype="int32"), pd.Series([2024])),
+    "years for those of pandas": (pd.Series([2024]), pd.Series([2024], dtype="int32")),
 }
+
+
+def test_a_made_up_column_of_lists_is_a_difference_and_no_error() -> None:
+    got, expected = to_plain(pd.Series([1, 2], dtype="Int64")), to_plain(pd.Series([1, 2]))
+    assert isinstance(got, Record)
+    made_up = Record("Column", "Int64", {"items": [[1], [1, 2]]})
+    assert apart(Record("Series", "Series", {**got.parts, "data": made_up}), expected).distance
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -239,6 +253,15 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a dtype of a column": (
         pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}),
         "['a'] has the dtype int64, expected float64",
+    ),
+    "text where a category is asked for": (
+        pd.Series(["a"]), pd.Series(["a"], dtype="category"), " has the dtype text, expected categ",
+    ),
+    "a nullable number that is missing": (
+        pd.Series([1, None], dtype="Int64"), pd.Series([1, 2]), " has the dtype Int64, expected in",
+    ),
+    "a whole number that is too large": (
+        pd.Series([2**40]), pd.Series([2], dtype="int8"), " has the dtype int64, expected int8",
     ),
     "a number in a row": (
         pd.DataFrame({"a": [1.0, 2.0]}, index=["r", "s"]),

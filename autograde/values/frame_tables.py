@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import nan
+
+import numpy as np
 
 from autograde.values import dispatch, numbers
 from autograde.values.base import LARGEST, Plain, Record, Table, Tables, in_one_format, shorten
 from autograde.values.layout import NEAR, brief
+
+TEXT = "text"
+"""The name for both of pandas' dtypes of text, `object` and `str`."""
+
+NULLABLE = {
+    "boolean",
+    "Float64",
+    *(f"{kind}{n}" for kind in ("Int", "UInt") for n in (8, 16, 32, 64)),
+}
+"""pandas' dtypes that hold what NumPy's do, and missing values too."""
 
 
 def items(column: Plain) -> list[Plain]:
@@ -48,7 +61,7 @@ def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
     places = []
     for j, column in enumerate(mine):
         other = wanted[j] if j < len(wanted) else None
-        places += [(i, j) for i in _wrong_rows(column, other)]
+        places += [(i, j) for i in _wrong_rows(kept_alike(column, other), other)]
     return sorted(places)
 
 
@@ -83,6 +96,28 @@ def columns(value: Record) -> list[Plain]:
         return [value.parts["labels"]]
     data = value.parts["data"]
     return list(data) if value.what == "DataFrame" else [data]
+
+
+def kept_alike(column: Plain, expected: Plain) -> Plain:
+    """Return a column in the expected one's dtype, where both dtypes are for the same values.
+
+    For the plain dtypes of numbers and text pandas has others, nullable ones and categories. Of
+    whole numbers the width does not count.
+    """
+    if isinstance(expected, Record):
+        same = isinstance(column, Record) and (column.name, expected.name) == ("category", TEXT)
+        return Record("Column", TEXT, column.parts) if same else column
+    plain = column
+    if isinstance(column, Record) and column.name in NULLABLE:
+        entries = [nan if item is None else item for item in items(column)]
+        if all(isinstance(entry, bool | int | float) for entry in entries):
+            plain = np.array(entries)
+    if not (isinstance(plain, np.ndarray) and isinstance(expected, np.ndarray)):
+        return column
+    whole = plain.dtype.kind in "iu" and expected.dtype.kind in "iu"
+    if whole and (plain == (cast := plain.astype(expected.dtype))).all():
+        return cast
+    return plain if plain.dtype == expected.dtype else column
 
 
 def length(column: Plain) -> int:

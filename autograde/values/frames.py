@@ -26,11 +26,8 @@ from autograde.values.base import (
     differs_in,
     unrecordable,
 )
-from autograde.values.frame_tables import columns, items, length, shape
+from autograde.values.frame_tables import TEXT, columns, items, kept_alike, length, shape
 from autograde.values.layout import brief
-
-TEXT = "text"
-"""The name for both of pandas' dtypes of text, `object` and `str`."""
 
 
 def to_plain(value: Any, within: Within) -> Plain:
@@ -200,8 +197,9 @@ def _data_apart(got: Record, expected: Record) -> Difference:
         names = [f"[{brief(name)}]" for name in items(expected.parts["columns"].parts["labels"])]
     worst, column = SAME, ""
     for name, one, two in zip(names, columns(got), columns(expected), strict=True):
-        each = dispatch.apart(one, two)
-        if type(one) is not type(two):
+        alike = kept_alike(one, two)
+        each = dispatch.apart(alike, two)
+        if type(alike) is not type(two):
             each = differs_in("dtype", _dtype(one), _dtype(two))
         if each.distance > worst.distance:
             worst, column = each, name
