@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import HERE
 from nightly import nightly
@@ -115,6 +116,16 @@ def test_a_wrong_answer_shows_its_inputs_and_has_help_at_hand(desk: Desk, camera
     camera.shoot(page, "helped")
 
 
+def test_a_panel_is_shown_from_its_headline(desk: Desk) -> None:
+    page = desk.page
+    person.cell(page, EXERCISE).locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    headline = panel(page).locator("strong").first
+    expect(headline).to_be_in_viewport(ratio=1)
+    expect(page.locator(".lesson-heard")).to_have_text(headline.inner_text())
+
+
 def test_axe_finds_nothing_in_the_panel(desk: Desk) -> None:
     desk.page.add_style_tag(content="body { height: 100vh }")
     assert faults(desk.page, ".rubric", NO_PICTURES) == []
@@ -197,6 +208,35 @@ def test_a_question_on_an_earlier_lesson_is_answered_by_one_press(
     camera.shoot(page, "questions")
     page.add_style_tag(content="body { height: 100vh }")
     assert faults(page, ".note", NO_PICTURES) == []
+
+
+def test_the_next_day_a_figure_with_a_slider_is_there_without_it(
+    desk: Desk, camera: Camera
+) -> None:
+    page = desk.page
+    made = nbformat.v4.new_output(
+        "display_data",
+        {WIDGET: {"model_id": "gone"}, "image/png": DOT, "text/plain": "A dot."},
+        metadata={"image/png": {"alt": "One dot", "width": 8}},
+    )
+    path = Path(desk.lab.root) / "work" / LESSON / f"{NOTEBOOK}.ipynb"
+    nb = nbformat.read(path, as_version=4)
+    nb.cells.insert(0, nbformat.v4.new_code_cell("explore()", outputs=[made]))
+    nbformat.write(nb, path.with_name("next_day.ipynb"))
+    person.open_notebook(page, f"{LESSON}/next_day.ipynb")
+    shown = person.cell(page, "explore()")
+    expect(shown.get_by_role("img", name="One dot")).to_be_visible()
+    expect(shown).to_contain_text("A dot. To move it, run this cell.")
+    camera.shoot(page, "next_day")
+    assert ["widget model not found" in error for error in desk.seen.errors] == [True]
+    desk.seen.errors.clear()
+
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
 
 
 def test_the_terminal_finds_the_command(desk: Desk, camera: Camera) -> None:
