@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
+import nbformat.sign
 import pytest
 from conftest import HERE
 from nightly import nightly
@@ -158,6 +159,7 @@ def test_a_right_answer_draws_a_figure_that_follows_the_theme(desk: Desk, camera
 def test_diagrams_scroll_and_do_not_wrap(desk: Desk) -> None:
     page = desk.page
     page.set_viewport_size({"width": 500, "height": 768})
+    expect(page.locator(".jp-FileBrowser")).to_be_hidden()
     person.cell(page, EXERCISE)
     diagram = page.locator(".jp-RenderedMarkdown pre:visible", has_text="queries (n, d_k)").first
     assert diagram.evaluate("pre => getComputedStyle(pre.firstElementChild).whiteSpace") == "pre"
@@ -219,11 +221,13 @@ def test_the_next_day_a_figure_with_a_slider_is_there_without_it(
         {WIDGET: {"model_id": "gone"}, "image/png": DOT, "text/plain": "A dot."},
         metadata={"image/png": {"alt": "One dot", "width": 8}},
     )
-    path = Path(desk.lab.root) / "work" / LESSON / f"{NOTEBOOK}.ipynb"
-    nb = nbformat.read(path, as_version=4)
-    nb.cells.insert(0, nbformat.v4.new_code_cell("explore()", outputs=[made]))
-    nbformat.write(nb, path.with_name("next_day.ipynb"))
-    person.open_notebook(page, f"{LESSON}/next_day.ipynb")
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("explore()", outputs=[made])])
+    nb.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(nb, desk.lab.root / "work" / "next_day.ipynb")
+    notary = nbformat.sign.NotebookNotary(data_dir=str(desk.lab.root.parent / "jupyter_data_dir"))
+    notary.sign(nb)  # as JupyterLab does with what was run in it
+    notary.store.close()
+    person.open_notebook(page, "next_day.ipynb")
     shown = person.cell(page, "explore()")
     expect(shown.get_by_role("img", name="One dot")).to_be_visible()
     expect(shown).to_contain_text("A dot. To move it, run this cell.")

@@ -213,9 +213,9 @@
       setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
       document.addEventListener("click", (event) => follow(app, event), true);
       document.addEventListener("keydown", (event) => step(app, event), true);
-      app.restored.then(() => {
-        if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
-      });
+      const makeRoom = () => window.innerWidth < NARROW && app.shell.collapseLeft?.();
+      app.restored.then(makeRoom);
+      window.matchMedia(`(width < ${NARROW}px)`).addEventListener("change", makeRoom); // a zoom, too
     },
   };
 
