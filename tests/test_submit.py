@@ -83,7 +83,7 @@ def half(cells: Cells) -> None:
     cells["apply_mask"].source = "def apply_mask(w, m):\n    raise NotImplementedError()"
 
 
-WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
+WARNED: dict[str, tuple[Callable[[Path], object], str]] = {
     "half an answer": (of_cells(half), "apply_mask: not finished"),
     "rubric never run": (forget, "apply_mask: its rubric has not been run"),
     "changed rubric": (
@@ -99,6 +99,10 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
     "an answer twice": (twice, "apply_mask: the cell is there twice; the last one is used"),
     "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),
     "changed since": (changed_since, "apply_mask: changed after its rubric ran"),
+    "a copy beside it": (
+        lambda path: shutil.copy(path, path.with_stem("copy")),
+        f"not submitted, only {NOTEBOOK}.ipynb is: 'copy.ipynb'",
+    ),
 }  # fmt: skip
 
 
@@ -162,6 +166,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no notebook": (lambda path: path.write_bytes(b"no"), "The file is not JSON"),
     "empty": (lambda path: path.write_bytes(b""), "The file is empty"),
     "missing": (lambda path: path.unlink(), "The notebook was not handed in"),
+    "renamed": (lambda path: path.rename(path.with_stem("mine")), "is: 'mine.ipynb'"),
     "another version": (of_cells(other_rubric), "Run: autograde update"),
     "another lesson's": (
         lambda path: shutil.copy(path.parent.parent / "03_inf_mask" / "inf_mask.ipynb", path),

@@ -1,6 +1,7 @@
 """The wheel that a student installs, and the student's part where modules of Linux are missing."""
 
 import asyncio
+import json
 import os
 import re
 import runpy
@@ -12,6 +13,7 @@ import sysconfig
 import venv
 import zipfile
 from concurrent.futures import Future
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
@@ -152,9 +154,19 @@ print(found["ext_path"], found["jupyterlab"]["_build"]["load"])
 
 def test_any_jupyterlab_beside_the_wheel_finds_the_pages_extension(laptop: Path) -> None:
     path, load = on(laptop, "python", "-c", FOUND).split()
+    load, _, _ = load.partition("?")
     assert path.startswith(str(laptop / "env" / "share"))
     assert Path(path, load).is_file()
     assert Path(path, load).with_name("page.css").is_file()
+
+
+def test_a_browser_asks_for_a_changed_page_anew() -> None:
+    """JupyterLab's server lets browsers keep its files for a year, by their addresses."""
+    extension = HERE / "autograde/workspace/jupyter/labextensions/autograde-page"
+    files = ("static/page.js", "static/page.css")
+    now = sha256(b"".join((extension / file).read_bytes() for file in files)).hexdigest()[:12]
+    about = json.loads((extension / "package.json").read_text())
+    assert about["jupyterlab"]["_build"]["load"] == f"./static/page.js?v={now}"
 
 
 def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from autograde import progress
 from autograde.course.lessons import CourseError, named_cells, pick
 from autograde.files import write_whole
+from autograde.words import named
 from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer
 
@@ -33,12 +34,11 @@ class Checked:
     @property
     def in_words(self) -> list[str]:
         if self.refused:
-            return [f"{self.lesson}: cannot be graded: {self.refused}"]
-        saved = datetime.fromtimestamp(self.path.stat().st_mtime)
-        return [
-            f"{self.lesson}: {self.path}, saved {saved:%Y-%m-%d %H:%M:%S}",
-            *(f"  {warning}" for warning in self.warnings),
-        ]
+            said = f"{self.lesson}: cannot be graded: {self.refused}"
+        else:
+            saved = datetime.fromtimestamp(self.path.stat().st_mtime)
+            said = f"{self.lesson}: {self.path}, saved {saved:%Y-%m-%d %H:%M:%S}"
+        return [said, *(f"  {warning}" for warning in self.warnings)]
 
 
 def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
@@ -59,13 +59,15 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 
 def _check(project: Project, released: Path) -> Checked:
     name, path = released.parent.name, project.working(released)
+    others = sorted(each.name for each in path.parent.glob("[!.]*.ipynb") if each != path)
+    warnings = [f"not submitted, only {path.name} is: {named(others)}"] if others else []
     try:
         record, _, lesson, original = read_saved(project, path)
     except CourseError as error:
-        return Checked(name, path, refused=str(error), begun=path.exists())
+        begun = path.exists() or bool(others)
+        return Checked(name, path, refused=str(error), begun=begun, warnings=warnings)
     mine, given = named_cells(record.nb), named_cells(original)
     changed = {each for each in lesson.worth if mine[each].source != given[each].source}
-    warnings = []
     for exercise in lesson.exercises:
         each = exercise.name
         missing = _missing(path, each, mine[each].source, each in changed)

@@ -198,6 +198,18 @@ def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera:
     page.set_viewport_size({"width": 1366, "height": 900})
 
 
+def test_in_high_contrast_bars_and_what_is_pressed_are_seen(desk: Desk, camera: Camera) -> None:
+    page = desk.page
+    ground = "node => getComputedStyle(node).backgroundColor"
+    page.emulate_media(forced_colors="active")
+    pressed, other = (button(page, name).evaluate(ground) for name in ("head 1.1", "head 1.2"))
+    assert pressed != other
+    full, empty = (explorer(page).locator(part).first for part in (".ae-now", ".ae-track"))
+    assert full.evaluate(ground) != empty.evaluate(ground)
+    camera.shoot(page, "high_contrast")
+    page.emulate_media(forced_colors="none")
+
+
 def test_nothing_was_loaded_from_elsewhere_and_no_error_said(desk: Desk) -> None:
     known = (desk.lab.url, "data:", "blob:", "ws:")
     assert [url for url in desk.seen.addresses if not url.startswith(known)] == []

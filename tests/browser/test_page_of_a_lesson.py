@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
+import nbformat.sign
 import pytest
 from conftest import HERE
 from nightly import nightly
@@ -115,6 +117,16 @@ def test_a_wrong_answer_shows_its_inputs_and_has_help_at_hand(desk: Desk, camera
     camera.shoot(page, "helped")
 
 
+def test_a_panel_is_shown_from_its_headline(desk: Desk) -> None:
+    page = desk.page
+    person.cell(page, EXERCISE).locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    headline = panel(page).locator("strong").first
+    expect(headline).to_be_in_viewport(ratio=1)
+    expect(page.locator(".lesson-heard")).to_have_text(headline.inner_text())
+
+
 def test_axe_finds_nothing_in_the_panel(desk: Desk) -> None:
     desk.page.add_style_tag(content="body { height: 100vh }")
     assert faults(desk.page, ".rubric", NO_PICTURES) == []
@@ -147,6 +159,7 @@ def test_a_right_answer_draws_a_figure_that_follows_the_theme(desk: Desk, camera
 def test_diagrams_scroll_and_do_not_wrap(desk: Desk) -> None:
     page = desk.page
     page.set_viewport_size({"width": 500, "height": 768})
+    expect(page.locator(".jp-FileBrowser")).to_be_hidden()
     person.cell(page, EXERCISE)
     diagram = page.locator(".jp-RenderedMarkdown pre:visible", has_text="queries (n, d_k)").first
     assert diagram.evaluate("pre => getComputedStyle(pre.firstElementChild).whiteSpace") == "pre"
@@ -197,6 +210,37 @@ def test_a_question_on_an_earlier_lesson_is_answered_by_one_press(
     camera.shoot(page, "questions")
     page.add_style_tag(content="body { height: 100vh }")
     assert faults(page, ".note", NO_PICTURES) == []
+
+
+def test_the_next_day_a_figure_with_a_slider_is_there_without_it(
+    desk: Desk, camera: Camera
+) -> None:
+    page = desk.page
+    made = nbformat.v4.new_output(
+        "display_data",
+        {WIDGET: {"model_id": "gone"}, "image/png": DOT, "text/plain": "A dot."},
+        metadata={"image/png": {"alt": "One dot", "width": 8}},
+    )
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("explore()", outputs=[made])])
+    nb.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(nb, desk.lab.root / "work" / "next_day.ipynb")
+    notary = nbformat.sign.NotebookNotary(data_dir=str(desk.lab.root.parent / "jupyter_data_dir"))
+    notary.sign(nb)  # as JupyterLab does with what was run in it
+    notary.store.close()
+    person.open_notebook(page, "next_day.ipynb")
+    shown = person.cell(page, "explore()")
+    expect(shown.get_by_role("img", name="One dot")).to_be_visible()
+    expect(shown).to_contain_text("A dot. To move it, run this cell.")
+    camera.shoot(page, "next_day")
+    assert ["widget model not found" in error for error in desk.seen.errors] == [True]
+    desk.seen.errors.clear()
+
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
 
 
 def test_the_terminal_finds_the_command(desk: Desk, camera: Camera) -> None:

@@ -10,7 +10,10 @@
   const PATIENCE = 80; // looks for a cell of a notebook that is being opened
   const NARROW = 1000; // pixels: the file browser would take a third of the window
 
+  const LATE = 1500; // milliseconds that an output may still grow after its cell has run
+
   const started = new WeakMap();
+  const ran = new WeakMap(); // the number of a cell's last run
   const seconds = (milliseconds) => `${Math.max(1, Math.round(milliseconds / 1000))} s`;
   const key = (panel, cell) => `${NAME}:${panel.context.path}:${cell.model.id}`;
 
@@ -68,9 +71,82 @@
     return ![...Array(outputs.length).keys()].some((i) => outputs.get(i).type === "error");
   }
 
+  // Chromium holds the selected cell where it is, and that is the one below: what a cell shows grows
+  // upwards, and the headline of a panel would leave the window.
+  function showFromItsTop(notebook, cell) {
+    const scrolled = notebook.outerNode;
+    const output = cell.outputArea?.node;
+    if (!scrolled || !output) return;
+    const watcher = new ResizeObserver(() => {
+      if (notebook.widgets[notebook.activeCellIndex - 1] !== cell) return;
+      const [frame, box] = [scrolled, cell.node].map((node) => node.getBoundingClientRect());
+      const { top } = box.height < frame.height ? box : output.getBoundingClientRect();
+      if (output.offsetHeight && top < frame.top) scrolled.scrollBy(0, top - frame.top);
+    });
+    watcher.observe(output);
+    setTimeout(() => watcher.disconnect(), LATE);
+  }
+
+  // what a screen reader says when a rubric has run
+  const heard = document.createElement("p");
+  heard.className = "lesson-heard";
+  heard.setAttribute("role", "status");
+
+  function say(text) {
+    heard.textContent = ""; // the same words again are heard again
+    requestAnimationFrame(() => (heard.textContent = text));
+  }
+
+  function describe(cell) {
+    const nodes = cell.outputArea?.node.querySelectorAll(":scope > .jp-OutputArea-child") ?? [];
+    [...nodes].forEach((node, place) => {
+      const { data = {}, metadata = {} } = cell.model.outputs.get(place) ?? {};
+      const { alt, width } = metadata["image/png"] ?? {};
+      showStill(node.querySelector(":scope > .jupyter-widgets"), data, width);
+      // JupyterLab leaves out the words that are stored with a picture
+      const pictures = alt ? node.querySelectorAll("img:not([alt]), img[alt='']") : [];
+      pictures.forEach((picture) => picture.setAttribute("alt", alt));
+      node.querySelectorAll(".widget-slider").forEach(nameSlider);
+    });
+  }
+
+  // ipywidgets' sliders have neither a name nor a value in words
+  function nameSlider(slider) {
+    const handle = slider.querySelector(".noUi-handle");
+    const names = { "aria-label": ".widget-label", "aria-valuetext": ".widget-readout" };
+    for (const [name, part] of Object.entries(names)) {
+      const text = slider.querySelector(part)?.textContent;
+      if (text && handle.getAttribute(name) !== text) handle.setAttribute(name, text);
+    }
+  }
+
+  // The next day no kernel knows the widget, and JupyterLab says only that its model was not found.
+  // Show what else the output holds: the first state of a figure with sliders, and its description.
+  function showStill(shown, { "image/png": png, "text/plain": text }, width) {
+    if (!shown?.textContent.startsWith("Error displaying widget")) return;
+    const said = document.createElement("p");
+    said.textContent = png ? `${text} To move it, run this cell.` : text;
+    if (png) {
+      const picture = document.createElement("img");
+      Object.assign(picture, { src: `data:image/png;base64,${png}`, className: "widget-image" });
+      if (width) picture.width = width;
+      said.prepend(picture, document.createElement("br"));
+    }
+    shown.replaceChildren(said);
+  }
+
   function look(panel) {
     for (const cell of panel?.content?.widgets ?? []) {
       if (cell.model?.type !== "code") continue;
+      describe(cell);
+      const { executionCount, executionState } = cell.model;
+      if (executionState === "idle" && executionCount !== ran.get(cell)) {
+        if (ran.has(cell) && executionCount) {
+          showFromItsTop(panel.content, cell);
+          say(cell.node.querySelector(".rubric > strong")?.textContent ?? "");
+        }
+        ran.set(cell, executionCount);
+      }
       if (cell.model.executionState === "running") {
         if (!started.has(cell)) started.set(cell, performance.now());
         const passed = performance.now() - started.get(cell);
@@ -133,12 +209,13 @@
       sheet.rel = "stylesheet";
       sheet.href = HERE.replace(/page\.js/, "page.css");
       document.head.append(sheet);
+      document.body.append(heard);
       setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
       document.addEventListener("click", (event) => follow(app, event), true);
       document.addEventListener("keydown", (event) => step(app, event), true);
-      app.restored.then(() => {
-        if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
-      });
+      const makeRoom = () => window.innerWidth < NARROW && app.shell.collapseLeft?.();
+      app.restored.then(makeRoom);
+      window.matchMedia(`(width < ${NARROW}px)`).addEventListener("change", makeRoom); // a zoom, too
     },
   };
 
