@@ -577,7 +577,7 @@ show(
 
 # %% [markdown]
 # At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 ms
-# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's dozen steps writes its result out. **The idea saves
+# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
 # memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
