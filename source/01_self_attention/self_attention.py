@@ -815,7 +815,7 @@ show(
         size=(12, 5.6),
     ),
     "Two heatmaps of the whole sentence. In the model's, everything above the diagonal is hidden: no word looks at a later one. "
-    "In the one of your functions words look ahead. Only the last rows agree.",
+    f"In the one of your functions words look ahead, Tom at gym by {gym_weights[1, 5]:.2f}. Only the last rows agree.",
 )
 
 # %% [markdown]

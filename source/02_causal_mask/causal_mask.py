@@ -453,7 +453,7 @@ beside(my_guess, tuple(below))
 
 # %% [markdown]
 # **The leak is enough.** With the mask alone ours ended at 0.39, below what looking back allows, and at 2.2 read word by word: one more cheat, and it
-# writes like one. (Of twelve runs four ended below 0.41, but all twelve cheat: 0.36 to 0.52 in one pass, 1.3 to 2.3 word by word.) With your
+# writes like one. (Of 23 runs six ended below 0.41, but all 23 cheat: 0.36 to 0.52 in one pass, 1.3 to 2.3 word by word.) With your
 # `tril_causal_weights` both losses are the same, and it has begun to tell stories.
 #
 # ## 4 The crack

@@ -298,7 +298,7 @@ turn = torch.linspace(0, 360, 121).deg2rad()[:, None]
 circle = (6 * torch.cos(turn - torch.arange(5) * 2 * math.pi / 5)).softmax(dim=-1)  # dot products of vectors on a circle
 show(
     chart(who_wins, (query, line), (turn.rad2deg(), circle)),
-    "Weights of five keys against the query. Left, keys of one number: the smallest key has nearly all weight for queries below -1, the largest for queries "
+    "Weights of five keys against the query. Left, keys of one number: the smallest key has most of the weight for queries below -1, the largest for queries "
     "above 1, the other three never come near it. Right, keys of two numbers: as the query turns, each key has most of the weight in turn.",
 )
 
@@ -1003,8 +1003,9 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
     print(f"{name:>20}: right {{:4}}%, the other person's place {{:4}}%".format(*places_named(0, change, mine)))
 
 # %% [markdown]
-# Ours learned to fetch first. Until step 500 it guessed among four places. From 600 on it named one of the story's two, at first hers as often as his: a
-# fetch without marks. By 1,200 it marked: 94% right, on another processor all. Try start 11: ours never marked. A dot near 50% may be such a start.
+# Ours learned to fetch first. Until step 500 it guessed among four places. From 600 it named one of the story's two, at first hers as often as his: a
+# fetch without marks. By 1,200 it marked; at the end 94% were right, on another processor all. Start 11 never marked. A dot near 50% may be such a
+# start.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)

@@ -974,7 +974,7 @@ no mask                      3        3.500–4.127   24–38%          26–53%
 # ## 7 Real text
 #
 # Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every Python,
-# 450,000 characters or more, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
+# over 440,000 characters, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
 # PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
 # It takes about three minutes. **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this

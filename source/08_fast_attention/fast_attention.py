@@ -535,8 +535,8 @@ print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for 
 # %% [markdown]
 # On one thread of our machine, at 4,096 tokens: the matrix 129 MiB and 184 ms, your tiles 4.3 MiB and 113 ms, PyTorch 1.6 MiB and 65 ms.
 #
-# With gradients your tiles hold nearly as much as the matrix, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles
-# again, from one number kept for each row, m + log l (the first version kept both). The appendix shows it.
+# With gradients your tiles hold 146 MiB, the matrix 193, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles again,
+# from one number kept for each row, m + log l (the first version kept both). The appendix shows it.
 #
 # On a GPU (this notebook runs on yours with `AUTOGRADE_DEVICE=cuda`):
 
@@ -577,7 +577,7 @@ show(
 
 # %% [markdown]
 # At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 ms
-# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's dozen steps writes its result out. **The idea saves
+# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
 # memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
@@ -838,7 +838,7 @@ def price(windows, curves):
 show(
     chart(price, windows, {kind: [found[kind] for found in by_window] for kind in by_window[0]}),
     "The share of questions answered correctly against the window, all and by kind of question. With a window of 2 it is "
-    f"{by_window[0]['all']:.0%}, of 16 {by_window[4]['all']:.0%}, of 32 {by_window[6]['all']:.0%}.",
+    f"{by_window[0]['all']:.1%}, of 16 {by_window[4]['all']:.1%}, of 32 {by_window[6]['all']:.1%}.",
 )
 
 # %% [markdown]

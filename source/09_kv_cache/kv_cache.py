@@ -768,7 +768,7 @@ for width in (48, 192, 768, 1536):
 # %% [markdown]
 # In two runs, on one thread of our busy machine, 3.7 MB took 0.6 ms a token, 57 MB 3 and 9 ms, 228 MB 16 and 45 ms: **the time grows with the bytes.**
 # (The course's own model, 0.3 MB and 0.4 ms, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took
-# three to seven times as long as one, not 32 times.
+# three to ten times as long as one, not 32 times.
 #
 # Reading the beginning is such a batch: all its words share one reading of the weights. So a long prefill is bound by arithmetic, decoding by memory.
 #
