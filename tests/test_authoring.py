@@ -426,6 +426,13 @@ def test_a_helper_that_catches_what_an_unwritten_answer_raises_is_named(mine: Le
     assert caught in said(mine, "check", NAME)
 
 
+def test_inputs_that_are_not_drawn_from_the_seed_are_named(mine: Lesson) -> None:
+    text = mine.text.read_text().replace("r.normal(1, 8)", "torch.tensor(np.random.rand(1, 8))")
+    mine.text.write_text(text.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    measure(mine, seeds=[1000, 1001])
+    assert "center_rows: the line “one row” has other inputs each time" in said(mine, "check", NAME)
+
+
 ONE_ROW = """
 ## wrong: only_several
 > one row is no matrix.
