@@ -52,7 +52,13 @@ SLIPS = {
     ),
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",
-        "the rubric of center_rows fails on the reference: NameError: name 's' is not defined",
+        "the rubric of center_rows fails on the reference, after the line “every row has the mean "
+        "0”: NameError: name 's' is not defined",
+    ),
+    "an unknown name in the first line": Slip(
+        TEXT, "3 + r.normal(2, 3)", "3 + r.norm(2, 3)",
+        "the rubric of center_rows fails on the reference, before its first line is done: "
+        "AttributeError",
     ),
     "another decorator": Slip(
         TEXT, '@rubric("center_rows")', '@rubrik("center_rows")',
