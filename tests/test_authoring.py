@@ -51,7 +51,13 @@ SLIPS = {
     ),
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",
-        "the rubric of center_rows fails on the reference: NameError: name 's' is not defined",
+        "the rubric of center_rows fails on the reference, after the line “every row has the mean "
+        "0”: NameError: name 's' is not defined",
+    ),
+    "an unknown name in the first line": Slip(
+        TEXT, "3 + r.normal(2, 3)", "3 + r.norm(2, 3)",
+        "the rubric of center_rows fails on the reference, before its first line is done: "
+        "AttributeError",
     ),
     "another decorator": Slip(
         TEXT, '@rubric("center_rows")', '@rubrik("center_rows")',
@@ -423,6 +429,13 @@ def test_a_helper_that_catches_what_an_unwritten_answer_raises_is_named(mine: Le
     measure(mine, seeds=[1000, 1001])
     caught = "NotImplementedError does not reach “one row”. A helper that catches errors has to"
     assert caught in said(mine, "check", NAME)
+
+
+def test_inputs_that_are_not_drawn_from_the_seed_are_named(mine: Lesson) -> None:
+    text = mine.text.read_text().replace("r.normal(1, 8)", "torch.tensor(np.random.rand(1, 8))")
+    mine.text.write_text(text.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    measure(mine, seeds=[1000, 1001])
+    assert "center_rows: the line “one row” has other inputs each time" in said(mine, "check", NAME)
 
 
 ONE_ROW = """

@@ -141,6 +141,15 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "objects of text": (pd.Series(["a"], dtype=object), pd.Series(["a"], dtype="str")),
     "None for a missing text": (pd.Series(["a", None], dtype=object), pd.Series(["a", nan])),
     "an empty index": (pd.Series([], dtype=float, index=[]), pd.Series([], dtype=float)),
+    "a Timestamp for a datetime": (pd.Timestamp(2024, 1, 2, 3), datetime(2024, 1, 2, 3)),
+    "a datetime for a Timestamp": ([datetime(2024, 1, 2, 3)], [pd.Timestamp(2024, 1, 2, 3)]),
+    "a Timestamp with a zone": (
+        pd.Timestamp(2026, 2, 28, 9, tz="Europe/Berlin"),
+        datetime(2026, 2, 28, 8, tzinfo=UTC),
+    ),
+    "a Timestamp as a key": ({pd.Timestamp(2024, 1, 2): 1}, {datetime(2024, 1, 2): 1}),
+    "a Timedelta": (pd.Timedelta(hours=2), timedelta(hours=2)),
+    "a span for a Timedelta": (timedelta(hours=2), pd.Timedelta(hours=2)),
     "nullable whole numbers": (pd.Series([1, 2], dtype="Int64"), pd.Series([1, 2])),
     "nullable numbers": (pd.Series([1.5, None], dtype="Float64"), pd.Series([1.5, nan])),
     "missing whole numbers": (pd.Series([1, None], dtype="Int64"), pd.Series([1, nan])),
@@ -254,6 +263,11 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
         pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}),
         "['a'] has the dtype int64, expected float64",
     ),
+    "an hour later": (
+        pd.Timestamp(2024, 1, 2, 4), datetime(2024, 1, 2, 3),
+        " is datetime.datetime(2024, 1, 2, 4, 0), expected datetime.datetime(2024, 1, 2, 3, 0)",
+    ),
+    "no time": (pd.NaT, datetime(2024, 1, 2), " is None, expected datetime.datetime(2024"),
     "text where a category is asked for": (
         pd.Series(["a"]), pd.Series(["a"], dtype="category"), " has the dtype text, expected categ",
     ),

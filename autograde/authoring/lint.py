@@ -25,7 +25,7 @@ from autograde.cards import read_card
 from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load
 from autograde.notebook.runs import is_demonstration
-from autograde.rubric.judge import judge
+from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT
 from autograde.rubric.names import names_of
 from autograde.rubric.recording import Recording
@@ -293,6 +293,12 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             )
             continue
         recording = stub.record(name, PRACTICE_SEED)
+        if line := with_other_inputs(recording, key):
+            yield (
+                f"{name}: the line “{line}” has other inputs each time the rubric runs. Draw them "
+                "from r, such as with r.rng, not with random or np.random"
+            )
+            continue
         verdict = judge(recording, key)
         if GIVEN in cells[name].source:
             if verdict.points:

@@ -28,6 +28,11 @@ MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
 NOT_WRITTEN = "Not written yet. `raise NotImplementedError()` still runs."
+OTHER_INPUTS = (
+    "The inputs of the line “{}” are not those that the reference was run on. The answer itself is "
+    "not at fault: something else in this notebook, perhaps a setting of torch, changes them. "
+    "Restart the kernel, run all cells from the top, and look for it."
+)
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
 INCOMPLETE = (
     "The rubric did not record every line. If the notebook and its practice data are of different "
@@ -118,8 +123,8 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     recorded = {line.name: line for line in recording.lines}
     if len(recorded) < len(recording.lines):
         return failed(key, "The rubric recorded a line twice, so none of it counts.")
-    if other := _other_inputs(recorded, key):
-        return failed(key, other)
+    if line := with_other_inputs(recording, key):
+        return failed(key, OTHER_INPUTS.format(line))
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
         return replace(failed(key, NOT_WRITTEN), attempted=False)
@@ -314,15 +319,12 @@ def stop_in_words(stopped: Stop | None) -> str:
     return f"The rubric was stopped by {stopped.error}: {stopped.message}"
 
 
-def _other_inputs(recorded: dict[str, Line], key: Key) -> str:
+def with_other_inputs(recording: Recording, key: Key) -> str:
+    """Return the first line whose inputs are not those of the key; "" if there is none."""
+    recorded = {line.name: line for line in recording.lines}
     for expected in key.expected.lines:
         line = recorded.get(expected.name)
         for mine, case in zip(line.cases if line else (), expected.cases, strict=False):
             if apart(mine.before, case.before).distance > SAME_INPUTS:
-                return (
-                    f"The inputs of the line “{line.name if line else ''}” are not those that the "
-                    "reference was run on. The answer itself is not at fault: something else in "
-                    "this notebook, perhaps a setting of torch, changes them. Restart the kernel, "
-                    "run all cells from the top, and look for it."
-                )
+                return expected.name
     return ""

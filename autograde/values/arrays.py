@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from datetime import datetime, timedelta
 from math import prod
 from typing import Any
 
@@ -17,12 +18,14 @@ from autograde.values import differences, numbers, python
 from autograde.values.base import (
     FEW,
     MAX_ENTRIES,
+    SAME,
     TOO_MANY,
     BadData,
     Difference,
     Plain,
     Unrecordable,
     Within,
+    moment,
 )
 
 DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
@@ -65,6 +68,8 @@ def copied(value: Any) -> Any:
 
 
 def apart(got: Plain, expected: numbers.Array) -> Difference:
+    if isinstance(got, datetime | timedelta) and got == moment(expected):
+        return SAME
     if not isinstance(got, np.ndarray):
         return differences.other(got, expected)
     return numbers.apart(got, expected, np.asarray)

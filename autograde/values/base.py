@@ -10,6 +10,8 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
+import numpy as np
+
 from autograde.values.text import short
 
 MAX_ENTRIES = 1_000_000
@@ -232,3 +234,13 @@ def in_one_format(items: Sequence[Any]) -> list[str]:
         for i in floats:
             texts[i] += ".0000" * texts[i].lstrip("-").isdigit()
     return texts
+
+
+def moment(value: Plain) -> Plain:
+    """Return the datetime or the span that an array of no dimensions holds, such as a Timestamp.
+
+    Anything else is returned as it is.
+    """
+    if isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "mM":
+        return value.astype(f"{value.dtype.kind}8[us]").item()
+    return value

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from autograde.values import differences, python
-from autograde.values.base import SAME, Difference, Plain, Unrecordable, Within, shorten
+from autograde.values.base import SAME, Difference, Plain, Unrecordable, Within, moment, shorten
 
 ROUNDED = Decimal("1e-24")
 """The relative error of Decimals that only rounding to 28 digits explains."""
@@ -36,6 +36,7 @@ def to_plain(value: Any, within: Within) -> Plain:
 
 def apart(got: Plain, expected: Plain) -> Difference:
     """Return the difference of two values: none, or one without a distance."""
+    got = moment(got)
     if type(got) in (type(expected), int) and got == expected:
         return SAME
     if isinstance(got, Decimal) and isinstance(expected, Decimal) and _near(got, expected):

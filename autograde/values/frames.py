@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from autograde.values import arrays, differences, dispatch, frame_tables, numbers, python
+from autograde.values import arrays, differences, dispatch, exact, frame_tables, numbers, python
 from autograde.values.base import (
     MAX_ENTRIES,
     SAME,
@@ -43,7 +43,7 @@ def to_plain(value: Any, within: Within) -> Plain:
             return _index(value)
         case pd.Timestamp() | pd.Timedelta():
             if getattr(value, "tzinfo", None) is not None:
-                return Unrecordable(f"a {type(value).__name__} with a time zone")
+                return exact.to_plain(value.to_pydatetime(warn=False), within)
             return arrays.to_plain(value.to_numpy(), within)
     if value is pd.NA:
         return None

@@ -19,6 +19,7 @@ from autograde.values.base import (
     Unrecordable,
     Within,
     inside,
+    moment,
 )
 from autograde.values.text import short, well_formed
 
@@ -107,7 +108,7 @@ def _key(value: Any) -> Plain:
         return next((item for item in items if isinstance(item, Unrecordable)), items)
     if isinstance(value, frozenset):
         return to_plain(value, ())
-    key = dispatch.to_plain(value)
+    key = moment(dispatch.to_plain(value))
     if isinstance(key, (*KEYS, Unrecordable)):
         return key
     return Unrecordable(dispatch.describe(key))

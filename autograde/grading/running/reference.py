@@ -222,12 +222,13 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
         CourseError: the rubric fails, or the reference returns what cannot be recorded.
     """
     expected = reference.record(exercise.name, seed)
-    if expected.stopped:
-        raise CourseError(
-            f"the rubric of {exercise.name} fails on the reference: {expected.stopped.error}: "
-            f"{expected.stopped.message}"
-        )
     names = [line.name for line in expected.lines]
+    if expected.stopped:
+        after = f"after the line “{names[-1]}”" if names else "before its first line is done"
+        raise CourseError(
+            f"the rubric of {exercise.name} fails on the reference, {after}: "
+            f"{expected.stopped.error}: {expected.stopped.message}"
+        )
     if twice := {name for name in names if names.count(name) > 1}:
         raise CourseError(
             f"test_{exercise.name} has two lines called “{min(twice)}”; reword one of them"
