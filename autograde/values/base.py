@@ -10,8 +10,6 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
-import numpy as np
-
 from autograde.values.text import short
 
 MAX_ENTRIES = 1_000_000
@@ -241,6 +239,7 @@ def moment(value: Plain) -> Plain:
 
     Anything else is returned as it is.
     """
-    if isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "mM":
-        return value.astype(f"{value.dtype.kind}8[us]").item()
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind in ("m", "M") and not value.ndim:
+        return value.astype(f"{kind}8[us]").item()
     return value
