@@ -46,7 +46,7 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
     finished: list[Done] = []
     console = Console(file=sys.stdout)  # a reference in another thread redirects stdout
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, _as_ctrl_c)
     with Progress(*columns, "left", console=console) as progress:
         bar = progress.add_task("starting", total=len(found))
 
@@ -67,6 +67,13 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
         finally:
             signal.signal(signal.SIGTERM, before)
     return finished, False
+
+
+def _as_ctrl_c(*_: object) -> None:
+    """End the run, also one that a script has begun with `&`: there a shell has Ctrl-C ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.raise_signal(signal.SIGINT)
 
 
 def _line(done: Done) -> str:

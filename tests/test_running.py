@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -419,6 +419,15 @@ def test_a_copy_of_the_gradebook_is_kept_before_each_run(course: Path, quick: Qu
     assert len(list((course / ".autograde" / "gradebooks").iterdir())) == 5
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN])
+def on_ctrl_c(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ctrl-C as in a terminal, and as in what a script has begun with `&`."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("on_ctrl_c")
 def test_sigterm_keeps_what_is_done_and_says_how_to_go_on_as_ctrl_c_does(
     course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
