@@ -46,7 +46,13 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
     finished: list[Done] = []
     console = Console(file=sys.stdout)  # a reference in another thread redirects stdout
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    before = signal.signal(signal.SIGTERM, _as_ctrl_c)
+    # of what a script begins with `&`, a shell has Ctrl-C ignored, and SIGTERM would do nothing
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGTERM: signal.signal(
+            signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT)
+        ),
+    }
     with Progress(*columns, "left", console=console) as progress:
         bar = progress.add_task("starting", total=len(found))
 
@@ -65,15 +71,9 @@ def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
         except KeyboardInterrupt:
             return finished, True
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return finished, False
-
-
-def _as_ctrl_c(*_: object) -> None:
-    """End the run, also one that a script has begun with `&`: there a shell has Ctrl-C ignored."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.raise_signal(signal.SIGINT)
 
 
 def _line(done: Done) -> str:
