@@ -32,6 +32,8 @@ FEWEST_LETTERS = 10
 """A shorter line of an answer, such as `return x`, may occur anywhere and gives nothing away."""
 SCROLLS = re.compile('<pre(?=>)|<div(?= class="(table|math)-wrapper)')
 """The beginning of a part that is wider than a narrow page."""
+UNNAMED = '<summary aria-label="Toggle hidden content">'
+"""MyST-NB hides the words on what is folded, such as "Show the code", from screen readers."""
 LEFT_OUT = "This output quotes the answer. It is shown in the lesson itself."
 TO_READ = """\
 *About {minutes} minutes (an estimate), {points} points. This page is for reading: its exercises are
@@ -113,7 +115,7 @@ def render(pages: Path, site: Path, title: str) -> None:
             raise CourseError("The site was not built. Fix what Sphinx names above.")
     (site / ".buildinfo").unlink()
     for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8").replace(UNNAMED, "<summary>")
         page.write_text(SCROLLS.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")
 
 

@@ -1,13 +1,14 @@
 """The lessons' site in a browser: it asks for nothing from elsewhere, fits a phone, and can be read
 by everybody."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import HERE
 from nightly import nightly
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from autograde.authoring.site import render
 from autograde.course.lessons import lessons
@@ -100,6 +101,8 @@ def test_folds_open_on_a_click(site: Path, browser: Browser) -> None:
         seen.page.goto((site / "03_inf_mask.html").as_uri())
         for words in ("Show the rubric", "Show what it is"):
             summary = seen.page.get_by_text(words).first
+            button = seen.page.locator("summary", has_text=words).first
+            expect(button).to_have_accessible_name(re.compile(words))
             folded = summary.locator("xpath=ancestor::details[1]")
             assert folded.get_attribute("open") is None
             summary.click()
@@ -109,6 +112,8 @@ def test_folds_open_on_a_click(site: Path, browser: Browser) -> None:
 def test_search_finds_a_lesson(site: Path, browser: Browser) -> None:
     with watch(browser) as seen:
         seen.page.goto((site / "search.html").as_uri() + "?q=padding")
+        seen.page.locator(".sidebar-search").focus()
+        expect(seen.page.locator(".sidebar-search")).to_have_css("outline-style", "solid")
         seen.page.locator("#search-results li a", has_text="The -inf mask").first.wait_for()
         assert seen.errors == []
 

@@ -142,7 +142,8 @@
       const { executionCount, executionState } = cell.model;
       if (executionState === "idle" && executionCount !== ran.get(cell)) {
         if (ran.has(cell) && executionCount) {
-          showFromItsTop(panel.content, cell);
+          const took = performance.now() - (started.get(cell) ?? performance.now());
+          if (took < KEPT) showFromItsTop(panel.content, cell); // later one reads elsewhere
           say(cell.node.querySelector(".rubric > strong")?.textContent ?? "");
         }
         ran.set(cell, executionCount);
