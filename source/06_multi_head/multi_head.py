@@ -960,7 +960,7 @@ for name, named in {
 
 # %%
 my_guess = None  # "marking", "fetching", "both at once" or "only …"
-my_start, my_heads = 8, 2  # other numbers are other starts; 0 to 7 are the dots at the top
+my_start, my_heads = 8, 2  # others are other starts; 0 to 7 gave the dots at the top, but a rerun may differ
 
 # %% seconds=60 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: trains one start, about a minute; interrupt the kernel to stop
