@@ -112,6 +112,8 @@ class Attention(nn.Module):
             weights = nn.functional.dropout(weights, self.p, self.training)
         elif self.mistake == "dropout in eval()":
             weights = nn.functional.dropout(weights, self.dropout.p)
+        elif self.mistake == "dropout off for good" and not self.training:
+            self.dropout.p = 0.0
         else:
             weights = self.dropout(weights)
         return weights @ (values.detach() if self.mistake == "values cut off" else values)
@@ -145,6 +147,7 @@ MISTAKES = {
     "finite fill": ["first token"],
     "p read once": ["rereads"],
     "dropout in eval()": ["drops"],
+    "dropout off for good": ["drops"],
     "values cut off": ["everything it holds learns"],
 }
 

@@ -54,11 +54,13 @@ class AttentionProbe(LayerProbe):
 
         def run(_seen: Weights, x: Tensor, _p: float, _heads: int) -> list[Tensor]:
             layer = load(self.build(**sizes), weights)
-            dropped = [first_of(layer(x)) for _ in range(8)]
+            dropped = [first_of(layer(x)) for _ in range(4)]
             layer.eval()
-            return [*dropped, first_of(layer(x))]
+            used = first_of(layer(x))
+            layer.train()  # training goes on after a look at the loss
+            return [*dropped, *(first_of(layer(x)) for _ in range(4)), used]
 
-        typed = f"{self.typed(**sizes)}(x), 8 times in training, then in eval()"
+        typed = f"{self.typed(**sizes)}(x), 8 times in training, and once in eval() in between"
         self.r.record(line, "drops_weights", run, [(seen, x, p, heads)], typed)
 
     def rereads_dropout(self, line: str, x: Tensor, **sizes: Any) -> None:

@@ -525,7 +525,7 @@ show(
 #
 # `(b, n, d_model)` to `(b, n, d_model)`: first `x + attention(norm(x))`; then, with the result as the new x, `x + feed-forward(norm(x))`.
 #
-# - Each place has an `nn.LayerNorm` of its own.
+# - Each place has an `nn.LayerNorm(d_model)` of its own.
 # - The attention is one `MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads)`. Nothing outside it is dropped.
 
 # %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -562,7 +562,8 @@ def _(r):
 # ### The whole GPT
 #
 # A **token embedding** holds one vector for each word. Attention does not look at where a word stands, so a second table holds one vector for each
-# *position*, and the two are added. (Part 6 tries it without.) Then come the blocks, a last norm, and a linear layer that gives scores.
+# *position*, and the two are added. (Part 6 tries it without.) Then come the blocks, a last `nn.LayerNorm(d_model)`, and a linear
+# layer that gives scores.
 #
 # ```
 # ids (b, n) ─► token vectors + position vectors (b, n, d) ─► block ─► … ─► block ─► norm ─► linear ─► scores (b, n, v)
