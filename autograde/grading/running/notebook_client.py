@@ -35,7 +35,7 @@ HEAD = 20_000
 START_SECONDS = 30
 ANSWER_SECONDS = 5
 ALIVE_SECONDS = 0.1
-LOST_SECONDS = 2
+LOST_SECONDS = 5
 """A kernel that has died loses its connections first; within this time its death is known."""
 
 
