@@ -30,7 +30,7 @@ MOST_SAID = 2_000
 NOT_WRITTEN = "Not written yet. `raise NotImplementedError()` still runs."
 OTHER_INPUTS = (
     "The inputs of the line “{}” are not those that the reference was run on. The answer itself is "
-    "not at fault: something else in this notebook, perhaps a setting of torch, changes them. "
+    "not at fault: something else in this notebook, perhaps a setting of a library, changes them. "
     "Restart the kernel, run all cells from the top, and look for it."
 )
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
