@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from unittest.mock import patch
 
 from nbgrader.converters import BaseConverter
 from nbgrader.converters.base import NbGraderException
@@ -20,6 +19,8 @@ from autograde.files import write_whole
 from autograde.installed import manual
 
 CONFIG = "nbgrader_config.py"
+EXECUTION = "NBGRADER_EXECUTION"
+"""The environment variable by which nbgrader says that it is grading."""
 CONFIGURE = (
     "Have it import `configure` from autograde.nbgrader_settings, and call "
     "configure(get_config(), __file__); "
@@ -67,9 +68,9 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
 
     log.addFilter(note)
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
+    before = os.environ.get(EXECUTION)
     try:
-        with patch.dict(os.environ):  # nbgrader leaves NBGRADER_EXECUTION there when it fails
-            running.start()
+        running.start()
     except NbGraderException as error:
         reason = next(filter(None, reversed(handled)), error)
         if isinstance(reason, CourseError):
@@ -80,3 +81,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
             f"nbgrader failed on {config.CourseDirectory.assignment_id}: "
             f"{type(reason).__name__}: {reason} (all of it: {path})"
         ) from error
+    finally:  # nbgrader leaves its own value there when it fails
+        os.environ.pop(EXECUTION, None)
+        if before is not None:
+            os.environ[EXECUTION] = before
