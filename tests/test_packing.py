@@ -6,6 +6,7 @@ import struct
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save
 
 from autograde.rubric.recording import Recording
-from autograde.values import packing, tensors
+from autograde.values import base, packing, tensors
 from autograde.values.base import BadData, Table
+from autograde.values.dispatch import to_plain
 from autograde.values.packing import from_plain, pack, unpack
 
 PLAIN = st.recursive(
@@ -106,6 +108,65 @@ BAD = {
 def test_bad_bytes_are_refused(name: str) -> None:
     with pytest.raises(BadData):
         unpack(BAD[name])
+
+
+def test_values_nested_without_end_can_be_packed_and_read() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert unpack(pack([to_plain(endless)]))
+
+
+def with_array(form: list[Any], data: bytes = b"\0" * 8) -> bytes:
+    blob = torch.tensor([*data], dtype=torch.uint8)
+    return with_tree(json.dumps({"array": ["a", *form]}), a=blob)
+
+
+def of_kinds(tree: Any) -> bytes:
+    return with_tree(json.dumps(tree), a=torch.zeros(2))
+
+
+FRAME = ["DataFrame", "DataFrame"]
+INDEX = {"record": ["Index", "Index", [["names", {"list": []}], ["labels", {"list": []}]]]}
+BAD_OF_KINDS = {
+    "objects": with_array(["|O", [1]]),
+    "a structure": with_array(["|V8", [1]]),
+    "fields": with_array(["f8,f8", [1]]),
+    "a dtype that is no text": with_array([7, [1]]),
+    "more entries than bytes": with_array(["<f8", [10**12]]),
+    "fewer entries than bytes": with_array(["<f8", [0]]),
+    "less than nothing": with_array(["<f8", [-1, -1]]),
+    "text of no width": with_array(["<U0", [10**12]], b""),
+    "a shape of fractions": with_array(["<f8", [1.0]]),
+    "a thousand dimensions": with_array(["<f8", [1] * 1000]),
+    "an array that is not there": of_kinds({"array": ["b", "<f8", [1]]}),
+    "a list as a key": of_kinds({"map": [[{"list": []}, None]]}),
+    "a tensor as a key": of_kinds({"map": [[{"tensor": "a"}, None]]}),
+    "a dict in a set": of_kinds({"set": [{"dict": []}]}),
+    "a list in a tuple in a set": of_kinds({"set": [{"tuple": [{"list": []}]}]}),
+    "a set too large": of_kinds({"set": [{"int": str(i)} for i in range(base.MAX_KEYS + 1)]}),
+    "bytes that are none": of_kinds({"bytes": "§"}),
+    "a day that is none": of_kinds({"date": "2026-02-30"}),
+    "a span too long": of_kinds({"timedelta": "9" * 99}),
+    "a Decimal that is none": of_kinds({"Decimal": "one"}),
+    "a Fraction of nothing": of_kinds({"Fraction": "1/0"}),
+    "a Fraction to compute": of_kinds({"Fraction": "1e999999999"}),
+    "a key that signals": of_kinds({"set": [{"Decimal": "snan"}]}),
+    "a DataFrame of nothing": of_kinds({"record": [*FRAME, []]}),
+    "a DataFrame without columns": of_kinds({"record": [*FRAME, [["index", INDEX]]]}),
+    "an index of lists": of_kinds(INDEX),
+    "a record of no name": of_kinds({"record": [7, 7, []]}),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OF_KINDS)
+def test_bad_bytes_of_any_kind_are_refused(name: str) -> None:
+    with pytest.raises(BadData):
+        unpack(BAD_OF_KINDS[name])
+
+
+def test_characters_that_do_not_exist_are_replaced_in_an_array() -> None:
+    codes = np.array([0x110000, 0xD800, 65], np.uint32).tobytes()
+    assert unpack(with_array(["<U1", [3]], codes)).tolist() == ["\ufffd", "\ufffd", "A"]
 
 
 def test_an_empty_tensor_comes_back() -> None:

@@ -1,6 +1,5 @@
 """Values of every kind come back from bytes as they were, are compared, and copied for a call."""
 
-import json
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors.numpy import save
 
 from autograde.values import base
-from autograde.values.base import BadData, Record, Unrecordable, unrecordable
+from autograde.values.base import Record, Unrecordable, unrecordable
 from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
 from autograde.values.frames import columns_sorted
 from autograde.values.packing import pack, unpack
@@ -435,65 +433,6 @@ def test_the_floats_of_a_table_have_one_format(right: Any, wrong: Any, shown: An
 def test_what_cannot_be_recorded_is_named(name: str) -> None:
     make, what = UNRECORDABLE[name]
     assert to_plain(make()) == Unrecordable(what)
-
-
-def test_values_nested_without_end_can_be_packed_and_read() -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    assert unpack(pack([to_plain(endless)]))
-
-
-def with_array(form: list[Any], data: bytes = b"\0" * 8) -> bytes:
-    blob = np.frombuffer(data, np.uint8)
-    return save({"a": blob}, metadata={"tree": json.dumps({"array": ["a", *form]})})
-
-
-def with_tree(tree: Any) -> bytes:
-    return save({"a": np.zeros(2)}, metadata={"tree": json.dumps(tree)})
-
-
-FRAME = ["DataFrame", "DataFrame"]
-INDEX = {"record": ["Index", "Index", [["names", {"list": []}], ["labels", {"list": []}]]]}
-BAD = {
-    "objects": with_array(["|O", [1]]),
-    "a structure": with_array(["|V8", [1]]),
-    "fields": with_array(["f8,f8", [1]]),
-    "a dtype that is no text": with_array([7, [1]]),
-    "more entries than bytes": with_array(["<f8", [10**12]]),
-    "fewer entries than bytes": with_array(["<f8", [0]]),
-    "less than nothing": with_array(["<f8", [-1, -1]]),
-    "text of no width": with_array(["<U0", [10**12]], b""),
-    "a shape of fractions": with_array(["<f8", [1.0]]),
-    "a thousand dimensions": with_array(["<f8", [1] * 1000]),
-    "an array that is not there": with_tree({"array": ["b", "<f8", [1]]}),
-    "a list as a key": with_tree({"map": [[{"list": []}, None]]}),
-    "a tensor as a key": with_tree({"map": [[{"tensor": "a"}, None]]}),
-    "a dict in a set": with_tree({"set": [{"dict": []}]}),
-    "a list in a tuple in a set": with_tree({"set": [{"tuple": [{"list": []}]}]}),
-    "a set too large": with_tree({"set": [{"int": str(i)} for i in range(base.MAX_KEYS + 1)]}),
-    "bytes that are none": with_tree({"bytes": "§"}),
-    "a day that is none": with_tree({"date": "2026-02-30"}),
-    "a span too long": with_tree({"timedelta": "9" * 99}),
-    "a Decimal that is none": with_tree({"Decimal": "one"}),
-    "a Fraction of nothing": with_tree({"Fraction": "1/0"}),
-    "a Fraction to compute": with_tree({"Fraction": "1e999999999"}),
-    "a key that signals": with_tree({"set": [{"Decimal": "snan"}]}),
-    "a DataFrame of nothing": with_tree({"record": [*FRAME, []]}),
-    "a DataFrame without columns": with_tree({"record": [*FRAME, [["index", INDEX]]]}),
-    "an index of lists": with_tree(INDEX),
-    "a record of no name": with_tree({"record": [7, 7, []]}),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_bytes_of_any_kind_are_refused(name: str) -> None:
-    with pytest.raises(BadData):
-        unpack(BAD[name])
-
-
-def test_characters_that_do_not_exist_are_replaced_in_an_array() -> None:
-    codes = np.array([0x110000, 0xD800, 65], np.uint32).tobytes()
-    assert unpack(with_array(["<U1", [3]], codes)).tolist() == ["\ufffd", "\ufffd", "A"]
 
 
 def test_a_call_cannot_change_what_another_is_given() -> None:
