@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
+from autograde.rubric.kinds import RESULTS
 from autograde.rubric.recording import Case, Outcome
-from autograde.rubric.slips import RESULTS, SLIPS
+from autograde.rubric.slips import SLIPS
 
 Answer = Callable[[Tensor, float], Any]
 

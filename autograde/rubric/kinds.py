@@ -272,6 +272,8 @@ KINDS = Kinds(
     forbids=Forbids(),
 )
 
+RESULTS = ("call", "call_any_column_order", "watched")
+"""The kinds of line that record what an answer returns."""
 WITHOUT_RESULT = ("unchanged", "forbids")
 """The kinds of line that record no result, so that they are right of an unwritten answer too."""
 

@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, RESULTS, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
-from autograde.rubric.slips import RESULTS, slips
+from autograde.rubric.slips import slips
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""

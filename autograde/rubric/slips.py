@@ -13,7 +13,7 @@ from functools import partial
 from math import isfinite, prod
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import NOT_REACHED, wrong_cases
+from autograde.rubric.kinds import NOT_REACHED, RESULTS, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
 from autograde.values.base import Plain, float_types, inside
 from autograde.values.dispatch import apart, cast_like, module_of, says_much
@@ -25,9 +25,6 @@ MOST_SORTED = 10_000
 
 SEVERAL = 3
 """In fewer numbers than these, a common factor is chance."""
-
-RESULTS = ("call", "call_any_column_order", "watched")
-"""The kinds of lines that record what an answer returns."""
 
 CHANGED = ("unchanged",)
 """The kind of lines that record which arguments were changed."""
