@@ -43,11 +43,10 @@ them in, [set up JupyterLab](guide.md) and open `{notebook}.ipynb`.*
 OPENING = """\
 {paragraph}
 
-````{{container}} cell_output
 ```{{image}} opening.png
 :alt: {alt}
+:class: opening
 ```
-````
 """
 INDEX = """\
 # {title}

@@ -60,6 +60,7 @@ def test_a_figure_is_sharp_and_no_wider_than_the_page(site: Path, browser: Brows
     assert all(shown <= min(328, whole) for shown, whole in widths)
 
 
+@pytest.mark.parametrize("name", ["index", "06_multi_head"])
 @pytest.mark.parametrize(
     ("scheme", "chosen", "filtered"),
     [
@@ -68,13 +69,13 @@ def test_a_figure_is_sharp_and_no_wider_than_the_page(site: Path, browser: Brows
     ],
 )  # fmt: skip
 def test_a_figure_is_dark_on_a_dark_page(
-    site: Path, browser: Browser, scheme: Any, chosen: str, filtered: bool
+    site: Path, browser: Browser, scheme: Any, chosen: str, filtered: bool, name: str
 ) -> None:
     with watch(browser) as seen:
         seen.page.emulate_media(color_scheme=scheme)
-        seen.page.goto((site / "06_multi_head.html").as_uri())
+        seen.page.goto((site / f"{name}.html").as_uri())
         seen.page.evaluate("theme => { document.body.dataset.theme = theme }", chosen)
-        figure = seen.page.locator(".cell_output img").last
+        figure = seen.page.locator("article img").last
         turned = "img => getComputedStyle(img).filter"
         assert figure.evaluate(turned) == (TURNED if filtered else "none")
         seen.page.emulate_media(color_scheme=scheme, media="print")
