@@ -41,13 +41,14 @@ def test_feedback_shows_the_belief_behind_a_mistake(
         camera.show(seen.page, "feedback", seen.page.locator("h1"), first)
 
 
-def test_feedback_is_dark_where_pages_are_and_light_on_paper(
-    small_class: Lesson, browser: Browser
+@pytest.mark.parametrize("path", [PAGES[0], PAGES[-1]])
+def test_a_page_is_dark_where_pages_are_and_light_on_paper(
+    reported: Lesson, browser: Browser, path: str
 ) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     turned = "img => getComputedStyle(img).filter"
     with watch(browser) as seen:
-        seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
+        seen.page.goto((reported.root / path).as_uri())
         figure = seen.page.locator("img").first
         seen.page.emulate_media(color_scheme="dark")
         assert seen.page.evaluate(ground) == "rgb(27, 27, 27)"
