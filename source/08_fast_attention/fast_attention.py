@@ -740,7 +740,7 @@ def _(r):
     n = r.integer(9, 20)
     r.idea.each("hides the future, and what is window or more tokens back", sliding_window_mask, (4, 2), (n, 3), (n, r.integer(4, 8)))
     r.each("a window of 1 shows each token itself, a wide one everything before it", sliding_window_mask, (3, 1), (n, 1), (n, n), (n, n + 5))
-    r.call("a single token", sliding_window_mask, 1, r.integer(1, 3))
+    r.each("a single token", sliding_window_mask, (1, 1), (1, r.integer(2, 4)))
     r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2), (1, 0))
 
 # %% tags=["raises-exception"]
