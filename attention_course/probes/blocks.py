@@ -17,8 +17,11 @@ REDUCTIONS = {
     "nansum", "norm", "sort", "std", "sum", "topk", "var",
 }  # fmt: skip
 PRODUCTS = ("mm", "mv", "dot", "bmm", "attention", "mul")
-MOST_CAUSAL = 0.8
-"""The largest share of scores allowed when the future is skipped; a little over half suffices."""
+MOST_CAUSAL = 0.7
+"""The largest share of scores allowed when the future is skipped.
+
+With five tiles a side 0.6 suffices; with one tile too many in each row it is 0.76.
+"""
 
 Triple = tuple[Tensor, Tensor, Tensor]
 """The largest score m of each query, the sum l of exp(score - m), and the values o mixed so."""
@@ -105,7 +108,7 @@ class BlockProbes(Recorder):
                 with _Operations(look):
                     result = answer(q, k, v, block, causal)
             if scores[True] > MOST_CAUSAL * scores[False]:
-                raise ContractBroken("as many scores are computed with causal=True as without")
+                raise ContractBroken("tiles wholly in the future are computed too")
             return result
 
         self.record(line, "watched", run, cases, answer)

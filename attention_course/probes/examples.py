@@ -264,6 +264,9 @@ LAYERS: dict[str, Callable[..., nn.Module]] = {
     ),
     "mask after softmax": lambda d: Attention(d, "after softmax"),
     "attention to the future": lambda d: Attention(d, "past"),
+    "causal attention, then log_softmax": lambda d: nn.Sequential(
+        Attention(d, "causal"), nn.LogSoftmax(dim=-1)
+    ),
     "causal convolution": lambda d: Convolution(d, causal=True),
     "centred convolution": lambda d: Convolution(d, causal=False),
     "recurrent": lambda d: Recurrent(d, both=False),

@@ -279,7 +279,7 @@ def _(r):
     small, heads = [r.normal(*size) for size in ((2, 4), (3, 4), (3, 2))], [2 * r.normal(2, 3, *size) for size in ((4, 9), (6, 9), (6, 5))]
     large, square = [(100 * r.normal(*size)).round() for size in ((5, 9), (7, 9), (7, 2))], [2 * r.normal(5, 5) for _ in range(3)]
     r.idea.each("the largest visible score, the sum and the mixture, for one sentence and for heads", partial_attention, small, heads, (*small, r.mask(2, 3)), (*heads, r.mask(4, 6)), (*square, torch.ones_like(square[0]).triu(1) == 1))
-    r.each("scores of ±10,000, visible or hidden", partial_attention, large, (*large, r.mask(5, 7)))
+    r.each("scores of ±10,000, visible or hidden", partial_attention, large, (*large, r.mask(5, 7)), (large[0].abs(), -large[1].abs(), large[2], r.mask(5, 7)))
     r.each("a row with every key hidden gives -inf, 0 and zeros", partial_attention, (*small, torch.ones_like(small[0][:, :3]) == 1), (*heads, r.mask(4, 6, empty_rows=True)))
     r.conventions(r.finished(partial_attention), *heads)
 
@@ -740,7 +740,7 @@ def _(r):
     n = r.integer(9, 20)
     r.idea.each("hides the future, and what is window or more tokens back", sliding_window_mask, (4, 2), (n, 3), (n, r.integer(4, 8)))
     r.each("a window of 1 shows each token itself, a wide one everything before it", sliding_window_mask, (3, 1), (n, 1), (n, n), (n, n + 5))
-    r.call("a single token", sliding_window_mask, 1, r.integer(1, 3))
+    r.each("a single token", sliding_window_mask, (1, 1), (1, r.integer(2, 4)))
     r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2), (1, 0))
 
 # %% tags=["raises-exception"]
