@@ -697,22 +697,9 @@ for name in ("bfloat16", "(n, d)"):
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither
-# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms; cuDNN's tiles with a mask 0.2 ms,
-# those of *efficient attention* in float32 0.8 ms, the matrix almost 3 ms.
+# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms, other tiles 0.2 ms (with a mask) and
+# 0.8 ms (in float32), the matrix almost 3 ms.
 #
-# **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.
-
-# %%
-# demonstration: the trained second layer as PyTorch's
-ours = model.layers()[1].attention
-theirs = nn.MultiheadAttention(48, 4, batch_first=True)
-with torch.no_grad():
-    theirs.in_proj_weight.copy_(torch.cat([ours.W_query.weight, ours.W_key.weight, ours.W_value.weight]))
-theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
-apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights=False)[0] - ours(x)).abs().max().item()
-print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
-
-# %% [markdown]
 # ## 7 A sliding window, and your code in the trained model
 #
 # The work still grows with n². To save work, let each token see only the last `window` tokens, and skip the tiles that lie wholly outside.
@@ -898,19 +885,39 @@ for name, found in after.items():
 #
 # **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`, and for that makes the matrix.
 #
-# **`is_causal` in the layer.** There it makes no mask; you have to pass one as well. Without it, `train()` raises an error, `eval()` does not:
+# **`is_causal` in the layer.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`. The trained
+# second layer as PyTorch's:
 
 # %%
+# demonstration: the trained second layer as PyTorch's
+ours = model.layers()[1].attention
+theirs = nn.MultiheadAttention(48, 4, batch_first=True)
+with torch.no_grad():
+    theirs.in_proj_weight.copy_(torch.cat([ours.W_query.weight, ours.W_key.weight, ours.W_value.weight]))
+theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights=False)[0] - ours(x)).abs().max().item()
+print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
+
+# %% [markdown]
+# **Predict, then run.** And with `is_causal=True` in place of the mask?
+
+# %%
+my_guess = None  # for train() and for eval(), each "hides the future", "sees the future" or "an error"
+
+# %%
+said = {}
 with torch.no_grad():
     for mode in (theirs.train, theirs.eval):
         layer = mode()
         try:
-            said = "sees the future" if torch.allclose(layer(x, x, x, is_causal=True)[0], layer(x, x, x)[0]) else "hides it"
+            said[mode.__name__] = "sees the future" if torch.allclose(layer(x, x, x, is_causal=True)[0], layer(x, x, x)[0]) else "hides the future"
         except RuntimeError as error:
-            said = str(error).split(". ")[0]
-        print(f"{mode.__name__}(): {said}")
+            said[mode.__name__] = f"an error, {str(error).split('. ')[0]}"
+beside(my_guess, said)
 
 # %% [markdown]
+# There it makes no mask; you have to pass one as well. Without it, `train()` raises an error, `eval()` does not.
+#
 # ## Summary
 #
 # - Attention over some keys is three things, m, l and o. **Partial results merge** exactly, in any order.
@@ -919,7 +926,7 @@ with torch.no_grad():
 # - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part. `is_causal=True` is for square scores.
 # - With a **sliding window** the work grows with n; each layer carries information `window - 1` tokens further.
 #
-# **Next.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps those results, and merges them.
+# **Next.** For each word that it writes, the model reads its whole text again. Would once be enough? Lesson 09.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

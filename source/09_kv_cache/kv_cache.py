@@ -605,10 +605,23 @@ if not places:
     print(f"nothing is forgotten: {forgotten} is not among the words before the last")
 beside(my_guess, go_on(told_all, places))
 print("with all words:", go_on(told_all))
-for place, word in enumerate(told_all[:-1]):
-    if go_on(told_all, [place]) != go_on(told_all):
-        print(f"without word {place}, {word}: {go_on(told_all, [place])}")
-print("without any other word: the same")
+
+# %% [markdown]
+# Forget *ball*, and Anna reads Tom's books.
+#
+# **Predict, then run.** Now one of the other 22 words is forgotten, *Anna*, *she's*, *does*, each in its turn. For how many of them does the answer change?
+
+# %%
+my_guess = None  # from 0 to 22
+
+# %% tags=["raises-exception"]
+changed = {place: go_on(told_all, [place]) for place in range(len(told_all) - 1) if go_on(told_all, [place]) != go_on(told_all)}
+beside(my_guess, sum(place not in places for place in changed))
+for place, said in changed.items():
+    print(f"without word {place}, {told_all[place]}: {said}")
+
+# %% [markdown]
+# That is one story. Here are 200, asked *where*:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: where is she? In 200 stories, with a word forgotten
@@ -633,9 +646,10 @@ for name, (right, other) in forgetting(stories(200, seed=99)).items():
     print(f"{name:>26}   {right:21.0%}   {other:18.0%}")
 
 # %% [markdown]
-# Forget *ball*, and Anna reads Tom's books. Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any
-# later word has kept it**, though all could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Try *Anna*, and end
-# with *who is she ?*) A cache that runs out of room must know what it can do without: H2O (Zhang et al. 2023) throws out what was looked at least.
+# Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any later word has kept it**, though all
+# could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Change `asked` and `forgotten`: end with *who is she ?*, and
+# forget *Anna*. Or let *Tom is in the gym . he sees a bat . is it alive ?* forget *gym*.) A cache that runs out of room must know what it can do
+# without: H2O (Zhang et al. 2023) throws out what was looked at least.
 #
 # ## 5 What a cache costs
 #
@@ -1016,16 +1030,7 @@ show(
 )
 
 # %% [markdown]
-# Your layer and your cache computed the words at the top. What separates this model from the large ones is mostly size, data and training. **Where to
-# go on:**
-#
-# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position. Write it as two functions on `(b, h, n, d)`.
-#   Where in your cached layer do they go: before `append`, or after?
-# - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
-# - **Tokens from text**: byte-pair encoding.
-# - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
-# - **Real code**: Karpathy's nanoGPT is your lesson 07 with biases, more dropout, and one matrix for the token embedding and the head. The attention of Llama
-#   in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's cache and shared heads; around it stand RMSNorm and SwiGLU.
+# Your layer and your cache computed the words at the top.
 #
 # ## Summary
 #
@@ -1034,6 +1039,16 @@ show(
 # - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number.
 # - Writing is **bound by memory**: each step reads the weights once, and every text's cache. Batches, shared heads and smaller numbers help.
 # - Pieces of a cache **merge** exactly.
+#
+# **Next.** What separates this model from the large ones is mostly size, data and training. Where to go on:
+#
+# - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
+# - **Tokens from text**: byte-pair encoding.
+# - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
+# - **Real code**: Karpathy's nanoGPT is your lesson 07 with biases, more dropout, and one matrix for the token embedding and the head. The attention of Llama
+#   in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's cache and shared heads; around it stand RMSNorm and SwiGLU.
+# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position. Write it as two functions on `(b, h, n, d)`.
+#   Where in your cached layer do they go: before `append`, or after?
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes
