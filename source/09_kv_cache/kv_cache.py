@@ -748,8 +748,12 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 # much. (No single text gets faster.) Then **shared heads** (part 7) and **8-bit caches** help.
 #
 # Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
-# 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
-# with your layer and cache?
+# 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count.
+#
+# **Predict, then run.** And here, with your layer and cache: how many times as long as one text do 32 take?
+
+# %%
+my_guess = None  # times as long
 
 # %% seconds=10 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of a token against the bytes of the weights, for the course's model and wider ones, untrained
@@ -778,11 +782,12 @@ for width in (48, 192, 768, 1536):
     megabytes = sum(parameter.nbytes for parameter in made.parameters()) / 1e6
     took = {batch: one_token(made, batch) for batch in (1, 8, 32)}
     print(f"width {width:5}: {megabytes:6.1f} MB, {took[1]:6.2f} ms a token, {megabytes / took[1]:5.1f} GB/s;", ", ".join(f"{batch} texts {took[batch]:.2f} ms" for batch in (8, 32)))
+beside(my_guess, f"{took[32] / took[1]:.1f} times, at the largest width")
 
 # %% [markdown]
-# In two runs, on one thread of our busy machine, 3.7 MB took 0.6 ms a token, 57 MB 3 and 9 ms, 228 MB 16 and 45 ms: **the time grows with the bytes.**
-# (The course's own model, 0.3 MB and 0.4 ms, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took
-# three to ten times as long as one, not 32 times.
+# **The time grows with the bytes**: in two runs on one thread of our busy machine 57 MB took 3 and 9 ms a token, 228 MB 16 and 45 ms. (The course's own
+# model, 0.3 MB, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took three to ten times as long
+# as one, not 32 times.
 #
 # Reading the beginning is such a batch: all its words share one reading of the weights. So a long prefill is bound by arithmetic, decoding by memory.
 #
