@@ -293,29 +293,26 @@ my_guess = None  # two words: ("the word that looks", "the word that it no longe
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with your mask_scores, and one entry more hidden
-gym = begin("Tom is in the gym . he sees a bat")
-gym_ids, _, gym_positions = in_a_batch([gym])
+gym = "Tom is in the gym . he sees a bat"
 
 
-def animal(hidden):
-    """The share of *eat* and *sleep* in the chance of the four verbs."""
-    chances = think(gym_ids, gym_positions, hidden[None], lambda scores, hidden: torch.softmax(mask_scores(scores, hidden), dim=-1))
+def animal(sentence, *more):
+    """The share of *eat* and *sleep* in the chance of the four verbs, with the future hidden and one more entry, (row, column)."""
+    told_ids, _, told_positions = in_a_batch([begin(sentence)])
+    hidden = the_future(told_ids.shape[1])[None]  # (1, n, n)
+    for row, column in more:
+        hidden[0, row, column] = True
+    chances = think(told_ids, told_positions, hidden, lambda scores, hidden: torch.softmax(mask_scores(scores, hidden), dim=-1))
     eat, sleep, fall, breaks = chances[0, -1, encode(["eat", "sleep", "fall", "break"])].tolist()
     return (eat + sleep) / (eat + sleep + fall + breaks)
 
 
-def and_one_more(row, column):
-    hidden = the_future(11)
-    hidden[row, column] = True
-    return hidden
-
-
-shares = {(gym[row], gym[column]): animal(and_one_more(row, column)) for row in range(1, 11) for column in range(row + 1)}  # row 0 would be empty
+shares = {(begin(gym)[row], begin(gym)[column]): animal(gym, (row, column)) for row in range(1, 11) for column in range(row + 1)}  # row 0 would be empty
 ranked = sorted(shares, key=shares.get, reverse=True)
 for pair, share in shares.items():
     if my_guess in (pair, [*pair]):
         print(f"your entry hidden: animal {share:.3f}")
-print(f"the future alone hidden: animal {animal(the_future(11)):.3f}")
+print(f"the future alone hidden: animal {animal(gym):.3f}")
 for looks, seen in ranked[:3]:
     print(f"and {looks} → {seen}: {shares[looks, seen]:.3f}")
 print(f"the other {len(ranked) - 3} entries, one at a time: at most {shares[ranked[3]]:.3f}")
@@ -323,6 +320,22 @@ beside(my_guess, ranked[0])
 
 # %% [markdown]
 # **One True in place of a False.** The bat looks at the gym itself; no other word tells it.
+#
+# **Predict, then run.** In the cave the bat is an animal: 0.99. What is that number when it no longer sees the cave?
+
+# %%
+my_guess = None  # a number from 0 to 1
+
+# %% tags=["raises-exception"]
+no_place = {}
+for place in ("cave", "barn", "gym", "shop"):
+    sentence = f"Tom is in the {place} . he sees a bat"
+    no_place[place] = animal(sentence, (10, 5))  # word 10, bat, and word 5, the place
+    print(f"{place}: animal {animal(sentence):.3f}; and bat → {place} hidden: {no_place[place]:.3f}")
+beside(my_guess, round(no_place["cave"], 2))
+
+# %% [markdown]
+# **A bat that sees no place is an animal.** *Gym* and *shop* make a thing of it. *Cave* and *barn* tell it nothing new.
 #
 # ## 3 The mask moves
 #
@@ -653,15 +666,11 @@ print(f"loss at first {losses[0]:.2f}, at last {losses[-1]:.4f}; always answerin
 say(think(ids, positions, hidden, masked_softmax))
 
 # %% [markdown]
-# And the 400 stories of the beginning, with eight pads in front and hidden by your code?
-#
-# **Predict, then run.**
-
-# %%
-my_guess = None  # how many of the 400 answers are wrong
+# And the 400 stories of the beginning, their pads hidden by your code:
 
 # %% tags=["raises-exception"]
-beside(my_guess, wrong_answers(8, hide_pads=True, weights_of=masked_softmax))
+for pads in (0, 2, 4, 6, 8):
+    print(f"{pads} pads, hidden: {wrong_answers(pads, hide_pads=True, weights_of=masked_softmax)} of 400 answers are wrong")
 
 # %% [markdown]
 # From 19 to none. PyTorch's own ways disagree about an empty row: its function `scaled_dot_product_attention` gives zeros, as yours does (before
@@ -698,6 +707,12 @@ def ones_added(scores):  # a mask of 0 and 1 only nudges
     return scores + torch.ones_like(scores).triu(diagonal=1)
 
 
+# %% [markdown]
+# **Predict, then run.** One of the five passes on random scores. Which?
+
+# %%
+my_guess = None  # its name
+
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: two quick tests, the loss in the model, and what it writes
 new_ids, targets = pairs(stories(100, seed=99))  # (100, n) each
@@ -721,6 +736,7 @@ def written(way):
     return " ".join(decode(so_far[8:]))
 
 
+beside(my_guess, ", ".join(way.__name__ for way in (no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added) if passes(way, plain)))
 print(f"{'':>15}    random     zeros    loss")
 for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added):
     chances = think(new_ids, positions_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
@@ -743,8 +759,8 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 #   every parameter.
 # - A **finite fill** avoids the `nan`, but an empty row then attends to everything. A good guard corrects only the case it is meant for.
 #
-# **Next.** With the right mask the model can be trained on thousands of stories. What if it has only fifty? It learns them by heart. Lesson 04 finds
-# out how to see that, and what a little noise does about it.
+# **Next.** With the right mask the model can be trained on thousands of stories. What does it learn from only fifty, if it sees each of them about 200
+# times? Lesson 04 trains it, and asks.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

@@ -66,10 +66,10 @@ def look(model, told):
     return {"loss": loss_of(lambda _: scores, words, targets).item(), "right": right, "scores": scores}
 
 
-def learn(model, few, new):
+def learn(model, few, new, steps=300):
     """Train on the few stories; every 25 steps look at them, and at the new ones."""
     seen = []
-    for step, _ in enumerate(train(model, *pairs(few), steps=300), start=1):
+    for step, _ in enumerate(train(model, *pairs(few), steps=steps), start=1):
         if step % 25 == 0:
             seen.append((look(model, few), look(model, new)))
             model.train()
@@ -269,7 +269,7 @@ explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # mean       p · 0  +  (1 - p) · x / (1 - p)  =  x
 # ```
 #
-# This is **inverted dropout**. In use, that is in **inference**, nothing is dropped and nothing is scaled.
+# This is **inverted dropout**. In use (**inference**) nothing is dropped and nothing is scaled.
 #
 # ### Exercise: `inverted_dropout` (3 points)
 #
@@ -309,6 +309,11 @@ def _(r):
 
 # %% [markdown]
 # PyTorch's own is `nn.Dropout`. Here it is applied to 36 ones, then to our sentence's weights: in a head, dropout comes after the softmax.
+#
+# **Predict, then run.** The row of *Your* has a single weight, 1. What can it add up to after dropout with p = 0.5?
+
+# %%
+my_guess = None  # a number, or several
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(123)
@@ -320,9 +325,10 @@ torch.manual_seed(123)
 dropped_weights = nn.Dropout(0.5)(weights)
 table(dropped_weights, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tolist()])
+beside(my_guess, "0 or 2, one as likely as the other")
 
 # %% [markdown]
-# *Your* kept its only weight, 1, which is now 2. *journey* lost both. No row adds up to 1, and **nothing divides by the sum afterwards**: only the
+# *Your* kept its only weight, now 2. *journey* lost both. No row adds up to 1, and **nothing divides by the sum afterwards**: only the
 # average is right.
 #
 # ## 4 `train()` and `eval()`
@@ -339,7 +345,7 @@ print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tol
 # layer(x)                  # x
 # ```
 #
-# There is nothing to learn or to save: no parameters, nothing in `state_dict()`.
+# No parameters, nothing in `state_dict()`.
 
 # %% nbgrader={"grade": false, "grade_id": "Dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(nn.Module):
@@ -535,8 +541,8 @@ show(
 # mean loss with dropout   =   loss without dropout   +   p / (1 - p) · Σ w² v²
 # ```
 #
-# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). There the weights are those of
-# a regression; the algebra is the same. If all values are equally large, it is lowest when the weight is spread evenly.
+# **Dropout is a price on large weights**, paid in training only (for regressions: Srivastava 2014, section 9.1; Wager 2013). If all values are equally
+# large, it is lowest when the weight is spread evenly.
 # If that is all there is to it, the formula must predict what a head learns.
 #
 # Here is the smallest head: it learns six scores. Its values are the readings of six thermometers, named like our tokens. *Your* is a good one, with an
@@ -649,24 +655,25 @@ show(
 
 # %%
 my_guess = None  # two words: ("yes" or "no", "yes" or "no")
+p, steps = 0.1, 300  # then others: with which are most answers right? 900 steps take half a minute
 
 # %% seconds=10 tags=["nbval-ignore-output"]
-# demonstration: trains for about ten seconds
+# demonstration: trains, 300 steps in about ten seconds
 torch.manual_seed(0)
 model = new_model()
 for block in model.layers():
-    block.attention.dropout = Dropout(0.1)
-    block.attention = nn.Sequential(block.attention, Dropout(0.1))
-    block.feed_forward = nn.Sequential(block.feed_forward, Dropout(0.1))
-model.blocks.insert(0, Dropout(0.1))  # between the embeddings and the first block
-dropped = learn(model, few, new)
+    block.attention.dropout = Dropout(p)
+    block.attention = nn.Sequential(block.attention, Dropout(p))
+    block.feed_forward = nn.Sequential(block.feed_forward, Dropout(p))
+model.blocks.insert(0, Dropout(p))  # between the embeddings and the first block
+dropped = learn(model, few, new, steps)
 last = dropped[-1][1]
 beside(my_guess, ("yes" if last["loss"] < plain[-1][1]["loss"] else "no", "yes" if last["right"] > guessing else "no"))
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: draws the figure
 show(
-    chart(curves, {"your Dropout(0.1)": [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
+    chart(curves, {f"your Dropout({p:g})": [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
     f"Loss and right answers on new stories against steps. At the end, without dropout: loss {plain[-1][1]['loss']:.1f}, {plain[-1][1]['right']:.0%} right; "
     f"with yours: loss {last['loss']:.1f}, {last['right']:.0%} right. A dotted line marks guessing, {guessing:.0%}.",
 )
@@ -721,8 +728,8 @@ for layer in (Forgets().eval(), Attends().eval()):
 # - Its noise has the variance p / (1 - p) · Σ w² v². For a squared error that is a **price** on large weights, and it predicted what was learned.
 # - With fifty stories dropout kept the loss down, and longer training then found more right answers. It did not replace data.
 #
-# **Next.** Layers, mask, softmax, dropout: so far these are loose pieces, for one sentence. What has to go into one class so that a whole batch can
-# run through it, and so that it can be saved and moved to a GPU? That is lesson 05.
+# **Next.** Take the causal mask away from a trained model. No number in it has changed, and its last word has no later ones to see. Does it still say
+# the right thing? Lesson 05 puts layers, mask, softmax and dropout into one class, and asks.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 from attention_course import (
-    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, jobs, new_model, pairs,
+    answers, begin, beside, case, chart, course_model, decode, encode, explore_story, heatmap, hint, jobs, new_model, pairs,
     panels, progress, rubric, show, show_live, stories, table, train, why,
 )
 
@@ -308,16 +308,13 @@ show(
 # Two heads mean six small products and a loop in Python. `nn.Linear` has one row of its weight for each number that it returns. So stack the rows of
 # all heads: one product makes the queries of both.
 #
-# **Predict, then run.** Features 2 and 3 of that product: are they the queries of your wrapper's head 1?
+# Are features 2 and 3 the queries of your wrapper's head 1?
 
 # %%
-my_guess = None  # "yes" or "no"
-
-# %% tags=["raises-exception"]
 with torch.no_grad():
     stacked = torch.cat([head.W_query.weight for head in wrapper.heads])  # (4, 3): rows 0, 1 for head 0; rows 2, 3 for head 1
     both = inputs @ stacked.T  # (6, 4)
-    beside(my_guess, "yes" if torch.allclose(both[:, 2:], wrapper.heads[1].W_query(inputs), atol=1e-6) else "no")
+    print("features 2 and 3 are head 1's queries:", torch.allclose(both[:, 2:], wrapper.heads[1].W_query(inputs), atol=1e-6))
 
 # %% [markdown]
 # So one large matrix *is* several heads, if you cut its result: each block of features needs a softmax of its own. The heads become a dimension
@@ -379,8 +376,12 @@ show(
 )
 
 # %% [markdown]
-# With `view` alone head 1 holds features of *with* in the row of *Your*, and the mask hides keys by their place only. Change *with*: whose context vector
-# moves?
+# With `view` alone head 1 holds features of *with* in the row of *Your*, and the mask hides keys by their place only.
+#
+# **Predict, then run.** Change *with*. Whose context vectors move, with your cut and with `view` alone?
+
+# %%
+my_guess = None  # two lists of words
 
 # %% tags=["raises-exception"]
 def who_notices(split):
@@ -398,8 +399,7 @@ def who_notices(split):
     return [token for token, notices in zip(tokens, moved.tolist()) if notices]
 
 
-print("split_heads:", who_notices(lambda x: split_heads(x, 2)))
-print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
+beside(my_guess, [who_notices(lambda x: split_heads(x, 2)), who_notices(lambda x: x.view(1, 2, 6, 2))])
 
 # %% [markdown]
 # With `view` alone every word notices, the first one too: the future leaks, and no shape shows it.
@@ -780,8 +780,8 @@ def _(r):
     r.conventions(silence, r.nonzero(2, 3, 5, 4, dtype=torch.float64), 1, [2, 3])
 
 # %% [markdown]
-# Now ask *where* in 1,000 stories, wherever the two people are in different places. First switch off each head everywhere. (Head 1.3 is the third head of
-# layer 1. Code counts both from 0.)
+# Ask *where* in 1,000 stories, wherever the two are in different places. Switch off each head everywhere. (Head 1.3 is the third head of layer 1. Code
+# counts both from 0.)
 #
 # **Predict, then run.** Head 2.4 looks most at the right place, and costs most. Which head comes second?
 
@@ -798,8 +798,8 @@ row = torch.arange(len(ids))
 
 
 @torch.no_grad()
-def places_named(layer=0, change=lambda heads: heads, model=yours):
-    """The shares of answers that name the right place, and the other person's, when the outputs of a layer's heads are changed."""
+def scores_with(change, layer, ids, model=yours):
+    """The scores (b, n, v) of the next words when the outputs of a layer's heads are changed."""
     attention, called = model.blocks[layer].attention, []
 
     def before_out_proj(_, given):
@@ -807,9 +807,15 @@ def places_named(layer=0, change=lambda heads: heads, model=yours):
         return merge_heads(change(split_heads(given[0], attention.num_heads)))
 
     hook = attention.out_proj.register_forward_pre_hook(before_out_proj)
-    chosen = model(ids)[row, at].argmax(dim=-1)
+    scores = model(ids)
     hook.remove()
     assert called, "forward does not call self.out_proj"
+    return scores
+
+
+def places_named(layer=0, change=lambda heads: heads, model=yours):
+    """The shares of answers that name the right place, and the other person's."""
+    chosen = scores_with(change, layer, ids, model)[row, at].argmax(dim=-1)
     return tuple(round(100 * (chosen == ids[row, place]).double().mean().item(), 1) for place in (own, other))
 
 
@@ -877,10 +883,33 @@ show(
 )
 
 # %% [markdown]
-# It works at the two place words, long before anyone asks, and hardly anywhere else. What does it do there? Perhaps it notes *whose* place this is. Then
-# the model must mix up the people when the two places exchange what head 1.3 passes on, twelve numbers each.
+# It works at the two place words, long before anyone asks, and hardly anywhere else. Perhaps it notes *whose* place this is. Let *outside* and
+# *upstairs* in Anna's and Tom's story exchange what head 1.3 passes on, twelve numbers each. No word changes.
 #
-# **Predict, then run.** In what percentage of the answers does it then name the other person's place?
+# **Predict, then run.** Where is Anna now, and where is Tom?
+
+# %%
+my_guess = None  # two places
+
+# %% tags=["raises-exception"]
+asked = torch.tensor([encode(begin(f"{told} {end}")) for end in ("Anna ? she's", "Tom ? he's")])  # (2, n)
+places, head = [begin(told).index(word) for word in ("outside", "upstairs")], 2  # then another head, 0 to 3
+
+
+def exchange(outputs):
+    changed = outputs.clone()
+    changed[:, head, places] = outputs[:, head, places[::-1]]
+    return changed
+
+
+for name, change in {"before": lambda outputs: outputs, "after": exchange}.items():
+    sure, first = scores_with(change, 0, asked)[:, -1].softmax(dim=-1).max(dim=-1)
+    anna, tom = decode(first.tolist())
+    print(f"{name:>6}: Anna is {anna} ({sure[0]:.2f}), Tom is {tom} ({sure[1]:.2f})")
+beside(my_guess, (anna, tom))
+
+# %% [markdown]
+# **Predict, then run.** In what percentage of all answers does it name the other person's place?
 
 # %%
 my_guess = None  # a percentage
@@ -1043,8 +1072,8 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # - `out_proj` is one matrix for each head, by which it **writes to the stream**.
 # - In the trained model one head marks, another fetches. You found it by switching heads off **at some words only**.
 #
-# **Next.** The attention is yours, the rest of the model is not: where do the words' vectors come from, what does the stream pass on its way, and how is
-# all of it trained? Lesson 07.
+# **Next.** The attention is yours, the rest of the model is not. What else does a model need before it can write? In lesson 07 you build and train all
+# of it.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

@@ -533,7 +533,7 @@ qkv = [x[..., :4096, :].clone().requires_grad_() for x in qkv]
 print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for attend in ways.values()))
 
 # %% [markdown]
-# On one thread of our machine, at 4,096 tokens: the matrix 129 MiB and 184 ms, your tiles 4.3 MiB and 113 ms, PyTorch 1.6 MiB and 65 ms.
+# On one thread of our machine, 4,096 tokens: the matrix 184 ms, your tiles 113 ms and 4.3 MiB, PyTorch 65 ms.
 #
 # With gradients your tiles hold 146 MiB, the matrix 193, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles again,
 # from one number kept for each row, m + log l (the first version kept both). The appendix shows it.
@@ -576,8 +576,8 @@ show(
 )
 
 # %% [markdown]
-# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 ms
-# (later runs: 415 and 655). It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
+# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 to
+# 655 ms in three runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
 # memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
@@ -697,22 +697,9 @@ for name in ("bfloat16", "(n, d)"):
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither
-# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms; cuDNN's tiles with a mask 0.2 ms,
-# those of *efficient attention* in float32 0.8 ms, the matrix almost 3 ms.
+# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms, other tiles 0.2 ms (with a mask) and
+# 0.8 ms (in float32), the matrix almost 3 ms.
 #
-# **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.
-
-# %%
-# demonstration: the trained second layer as PyTorch's
-ours = model.layers()[1].attention
-theirs = nn.MultiheadAttention(48, 4, batch_first=True)
-with torch.no_grad():
-    theirs.in_proj_weight.copy_(torch.cat([ours.W_query.weight, ours.W_key.weight, ours.W_value.weight]))
-theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
-apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights=False)[0] - ours(x)).abs().max().item()
-print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
-
-# %% [markdown]
 # ## 7 A sliding window, and your code in the trained model
 #
 # The work still grows with n². To save work, let each token see only the last `window` tokens, and skip the tiles that lie wholly outside.
@@ -816,12 +803,22 @@ for name, changed in {
 by_window = [answers(in_window(window), told) for window in windows]
 
 # %% [markdown]
-# And what does it write? Turn the window down to 4, and up to 24. What does it forget first?
+# And what does it write? Turn the window down to 4, and up to 24.
 
 # %% tags=["raises-exception"]
 window = 16  # then others
 for start in ("Anna has a ball . Tom has", "Tom is in the gym ."):
     print(" ".join(write(in_window(window), begin(start))[1:]), "\n")
+
+# %% [markdown]
+# **Predict, then run.** With a window of 24, which kind of question suffers most?
+
+# %%
+my_guess = None  # "who", "where", "what" or "alive"
+
+# %% tags=["raises-exception"]
+at_24 = by_window[windows.index(24)]
+beside(my_guess, min(at_24, key=at_24.get))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
@@ -898,19 +895,39 @@ for name, found in after.items():
 #
 # **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`, and for that makes the matrix.
 #
-# **`is_causal` in the layer.** There it makes no mask; you have to pass one as well. Without it, `train()` raises an error, `eval()` does not:
+# **`is_causal` in the layer.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`. The trained
+# second layer as PyTorch's:
 
 # %%
+# demonstration: the trained second layer as PyTorch's
+ours = model.layers()[1].attention
+theirs = nn.MultiheadAttention(48, 4, batch_first=True)
+with torch.no_grad():
+    theirs.in_proj_weight.copy_(torch.cat([ours.W_query.weight, ours.W_key.weight, ours.W_value.weight]))
+theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights=False)[0] - ours(x)).abs().max().item()
+print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
+
+# %% [markdown]
+# **Predict, then run.** And with `is_causal=True` in place of the mask?
+
+# %%
+my_guess = None  # for train() and for eval(), each "hides the future", "sees the future" or "an error"
+
+# %%
+said = {}
 with torch.no_grad():
     for mode in (theirs.train, theirs.eval):
         layer = mode()
         try:
-            said = "sees the future" if torch.allclose(layer(x, x, x, is_causal=True)[0], layer(x, x, x)[0]) else "hides it"
+            said[mode.__name__] = "sees the future" if torch.allclose(layer(x, x, x, is_causal=True)[0], layer(x, x, x)[0]) else "hides the future"
         except RuntimeError as error:
-            said = str(error).split(". ")[0]
-        print(f"{mode.__name__}(): {said}")
+            said[mode.__name__] = f"an error, {str(error).split('. ')[0]}"
+beside(my_guess, said)
 
 # %% [markdown]
+# There it makes no mask; you have to pass one as well. Without it, `train()` raises an error, `eval()` does not.
+#
 # ## Summary
 #
 # - Attention over some keys is three things, m, l and o. **Partial results merge** exactly, in any order.
@@ -919,7 +936,7 @@ with torch.no_grad():
 # - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part. `is_causal=True` is for square scores.
 # - With a **sliding window** the work grows with n; each layer carries information `window - 1` tokens further.
 #
-# **Next.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps those results, and merges them.
+# **Next.** For each word that it writes, the model reads its whole text again. Would once be enough? Lesson 09.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

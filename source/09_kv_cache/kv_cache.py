@@ -605,10 +605,23 @@ if not places:
     print(f"nothing is forgotten: {forgotten} is not among the words before the last")
 beside(my_guess, go_on(told_all, places))
 print("with all words:", go_on(told_all))
-for place, word in enumerate(told_all[:-1]):
-    if go_on(told_all, [place]) != go_on(told_all):
-        print(f"without word {place}, {word}: {go_on(told_all, [place])}")
-print("without any other word: the same")
+
+# %% [markdown]
+# Forget *ball*, and Anna reads Tom's books.
+#
+# **Predict, then run.** Now one of the other 22 words is forgotten, *Anna*, *she's*, *does*, each in its turn. For how many of them does the answer change?
+
+# %%
+my_guess = None  # from 0 to 22
+
+# %% tags=["raises-exception"]
+changed = {place: go_on(told_all, [place]) for place in range(len(told_all) - 1) if go_on(told_all, [place]) != go_on(told_all)}
+beside(my_guess, sum(place not in places for place in changed))
+for place, said in changed.items():
+    print(f"without word {place}, {told_all[place]}: {said}")
+
+# %% [markdown]
+# That is one story. Here are 200, asked *where*:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: where is she? In 200 stories, with a word forgotten
@@ -633,9 +646,10 @@ for name, (right, other) in forgetting(stories(200, seed=99)).items():
     print(f"{name:>26}   {right:21.0%}   {other:18.0%}")
 
 # %% [markdown]
-# Forget *ball*, and Anna reads Tom's books. Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any
-# later word has kept it**, though all could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Try *Anna*, and end
-# with *who is she ?*) A cache that runs out of room must know what it can do without: H2O (Zhang et al. 2023) throws out what was looked at least.
+# Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any later word has kept it**, though all
+# could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Change `asked` and `forgotten`: end with *who is she ?*, and
+# forget *Anna*. Or let *Tom is in the gym . he sees a bat . is it alive ?* forget *gym*.) A cache that runs out of room must know what it can do
+# without: H2O (Zhang et al. 2023) throws out what was looked at least.
 #
 # ## 5 What a cache costs
 #
@@ -734,8 +748,12 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 # much. (No single text gets faster.) Then **shared heads** (part 7) and **8-bit caches** help.
 #
 # Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
-# 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
-# with your layer and cache?
+# 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count.
+#
+# **Predict, then run.** And here, with your layer and cache: how many times as long as one text do 32 take?
+
+# %%
+my_guess = None  # times as long
 
 # %% seconds=10 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of a token against the bytes of the weights, for the course's model and wider ones, untrained
@@ -764,11 +782,12 @@ for width in (48, 192, 768, 1536):
     megabytes = sum(parameter.nbytes for parameter in made.parameters()) / 1e6
     took = {batch: one_token(made, batch) for batch in (1, 8, 32)}
     print(f"width {width:5}: {megabytes:6.1f} MB, {took[1]:6.2f} ms a token, {megabytes / took[1]:5.1f} GB/s;", ", ".join(f"{batch} texts {took[batch]:.2f} ms" for batch in (8, 32)))
+beside(my_guess, f"{took[32] / took[1]:.1f} times, at the largest width")
 
 # %% [markdown]
-# In two runs, on one thread of our busy machine, 3.7 MB took 0.6 ms a token, 57 MB 3 and 9 ms, 228 MB 16 and 45 ms: **the time grows with the bytes.**
-# (The course's own model, 0.3 MB and 0.4 ms, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took
-# three to ten times as long as one, not 32 times.
+# **The time grows with the bytes**: in two runs on one thread of our busy machine 57 MB took 3 and 9 ms a token, 228 MB 16 and 45 ms. (The course's own
+# model, 0.3 MB, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took three to ten times as long
+# as one, not 32 times.
 #
 # Reading the beginning is such a batch: all its words share one reading of the weights. So a long prefill is bound by arithmetic, decoding by memory.
 #
@@ -1016,16 +1035,7 @@ show(
 )
 
 # %% [markdown]
-# Your layer and your cache computed the words at the top. What separates this model from the large ones is mostly size, data and training. **Where to
-# go on:**
-#
-# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position. Write it as two functions on `(b, h, n, d)`.
-#   Where in your cached layer do they go: before `append`, or after?
-# - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
-# - **Tokens from text**: byte-pair encoding.
-# - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
-# - **Real code**: Karpathy's nanoGPT is your lesson 07 with biases, more dropout, and one matrix for the token embedding and the head. The attention of Llama
-#   in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's cache and shared heads; around it stand RMSNorm and SwiGLU.
+# Your layer and your cache computed the words at the top.
 #
 # ## Summary
 #
@@ -1034,6 +1044,16 @@ show(
 # - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number.
 # - Writing is **bound by memory**: each step reads the weights once, and every text's cache. Batches, shared heads and smaller numbers help.
 # - Pieces of a cache **merge** exactly.
+#
+# **Next.** What separates this model from the large ones is mostly size, data and training. Where to go on:
+#
+# - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
+# - **Tokens from text**: byte-pair encoding.
+# - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
+# - **Real code**: Karpathy's nanoGPT is your lesson 07 with biases, more dropout, and one matrix for the token embedding and the head. The attention of Llama
+#   in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's cache and shared heads; around it stand RMSNorm and SwiGLU.
+# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position. Write it as two functions on `(b, h, n, d)`.
+#   Where in your cached layer do they go: before `append`, or after?
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes
