@@ -24,7 +24,7 @@ from traitlets.config import Config
 
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CourseError, Lesson
-from autograde.course.versions import notebook, versions
+from autograde.course.versions import notebook_of, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
@@ -217,7 +217,7 @@ class Coordinator:
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        handed_out = [notebook(version) for version in found]
+        handed_out = [notebook_of(version) for version in found]
         opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
         self._opened[lesson] = opened
         return opened

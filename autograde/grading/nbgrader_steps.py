@@ -30,7 +30,7 @@ from traitlets import Bool, Enum, Float
 
 from autograde.course.data_files import withhold
 from autograde.course.lessons import CourseError, Lesson, find_root, lessons
-from autograde.course.versions import notebook, other_rubrics, version_of, versions
+from autograde.course.versions import notebook_of, other_rubrics, version_of, versions
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -92,7 +92,7 @@ class SubmissionExporter(NotebookExporter):
             record = parse_file(Path(filename), whole=True)
         else:
             place = Place(resources["nbgrader"]["student"], lesson)
-            handed_out = [notebook(version) for version in versions(lesson)]
+            handed_out = [notebook_of(version) for version in versions(lesson)]
             record = parse_submission(read_submission(place, course.ignore, handed_out))
         for number, cell in enumerate(record.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
@@ -135,13 +135,13 @@ class Restore(LessonStep):
         known = versions(lesson)
         version = version_of(nb, known)
         if version.kept:
-            changed = named(other_rubrics(nb, notebook(known[0])))
+            changed = named(other_rubrics(nb, notebook_of(known[0])))
             raise CourseError(
                 f"made from an earlier version of {lesson.name}: since it was handed out, "
                 f"the rubric of {changed} was changed. Grade it with `autograde grade`"
             )
         record = Record(nb, resources["problem"], remarks=resources["remarks"])
-        return write_note(restore(record, notebook(version)))
+        return write_note(restore(record, notebook_of(version)))
 
 
 class RunPlain(Execute):
@@ -211,7 +211,7 @@ class Run(LessonStep):
         if judged.fault:
             self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, pipeline.marks_of(judged, notebook(version), Marks()))
+            save_scores(gradebook, place, pipeline.marks_of(judged, notebook_of(version), Marks()))
         return write_note(judged)
 
 
