@@ -1,11 +1,10 @@
-"""Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins.
+"""Adapters: grading's steps as steps of nbgrader's own commands.
 
 A course may also have plain nbgrader assignments: in them each step makes way for nbgrader's own.
 nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
 import asyncio
-import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from nbconvert.exporters import NotebookExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor, Preprocessor
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import (
     ClearOutput,
     DeduplicateIds,
@@ -26,7 +24,7 @@ from nbgrader.preprocessors import (
     NbGraderPreprocessor,
     SaveAutoGrades,
 )
-from traitlets import Bool, Enum, Float
+from traitlets import Bool
 
 from autograde.course.data_files import withhold
 from autograde.course.lessons import CourseError, Lesson, find_root, lessons
@@ -44,7 +42,6 @@ from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Marks, Place, Submission, Task
 from autograde.words import named
 
-DAY = 24 * 60 * 60
 WALLED_KERNEL = "autograde-walled"
 """The name by which Jupyter's tools know a kernel behind the wall."""
 
@@ -236,29 +233,3 @@ class HandGrades(LessonStep):
         with Gradebook(about["db_url"]) as gradebook:
             about |= put_marks(nb, marks_of_class(gradebook, lesson, student)[student])
         return nb
-
-
-class LatePolicy(LateSubmissionPlugin):
-    """Takes nothing off, everything, or a percentage of the score for each day.
-
-    Nothing is taken off within the hours of grace. After that, days count from the due date, and
-    a day that has begun counts in full. No score falls below 0.
-    """
-
-    penalty_method = Enum(
-        ("none", "zero", "percent"), default_value="none", help="What lateness costs."
-    ).tag(config=True)
-    percent_per_day = Float(
-        10.0, help="With 'percent': the percentage taken off for each day that has begun."
-    ).tag(config=True)
-    grace_hours = Float(0.0, help="Hours after the due date without penalty.").tag(config=True)
-
-    def late_submission_penalty(
-        self, student_id: str, score: float, total_seconds_late: float
-    ) -> float | None:
-        if self.penalty_method == "none" or total_seconds_late <= self.grace_hours * 3600:
-            return None
-        if self.penalty_method == "zero":
-            return score
-        days = math.ceil(total_seconds_late / DAY)
-        return score * min(1.0, days * self.percent_per_day / 100)
