@@ -35,9 +35,9 @@ from autograde.rubric.probes.calls import tensors_in
 from autograde.rubric.recording import (
     Line,
     Recording,
-    pack_recording,
     unpack_recording,
 )
+from autograde.values.packing import pack
 
 HERE = Path(__file__).resolve().parent.parent
 NEW = "07_my_lesson"
@@ -223,7 +223,7 @@ def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) ->
     """Return what a rubric cell records of an answer, after a trip through bytes."""
     with session.recording(seed) as recordings:
         rubric_cell(answer)
-    recording = unpack_recording(pack_recording(recordings["it"]))
+    recording = unpack_recording(pack(recordings["it"]))
     return recording
 
 

@@ -32,9 +32,9 @@ from autograde.grading.running.job import job_of, seed_of
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret
 from autograde.grading.submission import Place, Submission, Task
-from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
+from autograde.values.packing import pack
 
 pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -108,7 +108,7 @@ def _recordings(lesson: Lesson, seed: int) -> str:
     """What the rubrics record of the reference, as code."""
     reference = load(lesson)
     names = [exercise.name for exercise in lesson.exercises]
-    return repr({name: pack_recording(reference.record(name, seed)) for name in names})
+    return repr({name: pack(reference.record(name, seed)) for name in names})
 
 
 def _attack(lesson: Lesson, code: str) -> NotebookNode:

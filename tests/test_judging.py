@@ -26,9 +26,10 @@ from autograde.grading.running.run import run_job
 from autograde.grading.submission import Place, Problem, Submission, Task
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.key import Key
-from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
+from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
+from autograde.values.packing import pack
 
 HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
 
@@ -49,7 +50,7 @@ def executed(lesson: Lesson) -> NotebookNode:
     nb, reference = source_notebook(lesson), load(lesson)
     cells = named_cells(nb)
     for exercise in lesson.exercises:
-        recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
+        recording = pack(reference.record(exercise.name, PRACTICE_SEED))
         data = {MIME: base64.b64encode(recording).decode()}
         cells[exercise.rubric_cell].outputs = [
             NotebookNode(output_type="display_data", data=data, metadata={})
@@ -114,7 +115,7 @@ def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> N
 def recorded(lesson: Lesson, exercise: Exercise, answer: str) -> dict[str, str]:
     """What a rubric cell displays of another answer."""
     answers = load(lesson).with_answer(answer)
-    recording = pack_recording(answers.record(exercise.name, PRACTICE_SEED))
+    recording = pack(answers.record(exercise.name, PRACTICE_SEED))
     return {MIME: base64.b64encode(recording).decode()}
 
 
@@ -190,7 +191,7 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(
             named_cells(nb)[exercise.rubric_cell].outputs = [
                 NotebookNode(
                     output_type="display_data",
-                    data={mime: base64.b64encode(pack_recording(each)).decode()},
+                    data={mime: base64.b64encode(pack(each)).decode()},
                 )
                 for mime, each in outputs
             ]

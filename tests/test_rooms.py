@@ -272,7 +272,7 @@ def recorded(value):
 key = Key("it", 2.0, (), (), recorded({expected}), (1e-6,), (False,))
 key = unpack_keys(pack_keys({{"it": key}}))["it"]
 for value, points in (({result}, 2), (7, 0)):
-    verdict = judge(unpack_recording(pack_recording(recorded(value))), key)
+    verdict = judge(unpack_recording(pack(recorded(value))), key)
     assert verdict.points == points
     assert to_display(verdict, [])
 """
@@ -296,6 +296,7 @@ from autograde.course.lessons import lessons
 from autograde.rubric.judge import judge
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.values.packing import pack
 
 for name, exercise in {named!r}.items():
     lesson = lessons(Path({root!r}))[name]

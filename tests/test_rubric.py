@@ -21,9 +21,10 @@ from autograde.rubric.judge import judge, stop_in_words
 from autograde.rubric.probes.calls import ContractBroken, as_typed, parameter_names
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
-from autograde.rubric.recording import Recording, Stop, pack_recording
+from autograde.rubric.recording import Recording, Stop
 from autograde.values.base import Unrecordable
 from autograde.values.dispatch import to_plain
+from autograde.values.packing import pack
 
 
 def simple(answer: Callable[..., Any]) -> None:
@@ -261,8 +262,8 @@ def test_a_rubric_is_recorded_again_on_the_practice_seed(
         session.again("it")
     with session.recording(session.PRACTICE_SEED) as practised:
         simple(lambda x: x)
-    (again,) = map(pack_recording, found)
-    assert again == pack_recording(practised["it"]) != pack_recording(recordings["it"])
+    (again,) = map(pack, found)
+    assert again == pack(practised["it"]) != pack(recordings["it"])
 
 
 class Doubling(nn.Module):
