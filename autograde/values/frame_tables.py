@@ -8,8 +8,17 @@ from math import nan
 import numpy as np
 
 from autograde.values import dispatch, numbers
-from autograde.values.base import LARGEST, Plain, Record, Table, Tables, in_one_format, shorten
-from autograde.values.layout import NEAR, brief
+from autograde.values.base import (
+    LARGEST,
+    NEAR,
+    Plain,
+    Record,
+    Table,
+    Tables,
+    in_one_format,
+    shorten,
+)
+from autograde.values.layout import brief
 
 TEXT = "text"
 """The name for both of pandas' dtypes of text, `object` and `str`."""

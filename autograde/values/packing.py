@@ -17,7 +17,7 @@ from safetensors import SafetensorError, deserialize
 
 from autograde.values import exact
 from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Record, Unrecordable
-from autograde.values.dispatch import RECORDS, named
+from autograde.values.dispatch import RECORDS, module_named
 from autograde.values.python import hashable
 from autograde.values.text import well_formed
 
@@ -167,10 +167,10 @@ def _to_blob(value: Any, blobs: dict[str, Blob]) -> Any:
     key = f"t{len(blobs):04d}"
     library = type(value).__module__.partition(".")[0]
     if library == "torch":
-        blobs[key] = named("tensors").to_bytes(value)
+        blobs[key] = module_named("tensors").to_bytes(value)
         return {"tensor": key}
     if library == "numpy":
-        form, data = named("arrays").to_bytes(value)
+        form, data = module_named("arrays").to_bytes(value)
         blobs[key] = ("U8", [len(data)], data)
         return {"array": [key, *form]}
     raise TypeError(f"cannot pack a {type(value).__name__}")
@@ -190,10 +190,10 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
     ((tag, content),) = tree.items()
     match tag:
         case "tensor":  # named twice, a blob would cost twice its bytes
-            return named("tensors").from_bytes(*blobs.pop(content))
+            return module_named("tensors").from_bytes(*blobs.pop(content))
         case "array":
             key, *form = content
-            return named("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
+            return module_named("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
         case "int":
             return int(content)
         case "float":
@@ -219,7 +219,7 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
             name, of, parts = content
             parts_by_name = {well_formed(str(part)): inner(item) for part, item in parts}
             record = Record(well_formed(name), well_formed(of), parts_by_name)
-            if record.what in RECORDS and not named(RECORDS[record.what]).is_whole(record):
+            if record.what in RECORDS and not module_named(RECORDS[record.what]).is_whole(record):
                 raise BadData(f"a {record.what} that lacks a part")
             return record
         case "unrecordable":
