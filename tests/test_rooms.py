@@ -264,6 +264,7 @@ from autograde.rubric.key import Key, pack_keys, unpack_keys
 from autograde.rubric.panel import to_display
 from autograde.rubric.recording import *
 from autograde.values.dispatch import to_plain
+from autograde.values.packing import pack
 
 def recorded(value):
     case = Case("f()", (), Outcome(value=to_plain(value)))
@@ -296,7 +297,6 @@ from autograde.course.lessons import lessons
 from autograde.rubric.judge import judge
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.values.packing import pack
 
 for name, exercise in {named!r}.items():
     lesson = lessons(Path({root!r}))[name]

@@ -1,4 +1,4 @@
-"""Records of DataFrames, Series and Indexes as tables, with their labels."""
+"""Records of DataFrames, Series and Indexes: their columns, which dtypes are alike, as tables."""
 
 from __future__ import annotations
 
