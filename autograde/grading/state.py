@@ -106,10 +106,9 @@ def course_secret(root: Path) -> bytes:
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        entry: Entry = from_plain(Entry, json.loads(_kept("graded", place).read_bytes()))
+        return from_plain(Entry, json.loads(_kept("graded", place).read_bytes()))
     except (OSError, ValueError):
         return None
-    return entry
 
 
 def keep_entry(place: Place, entry: Entry) -> None:

@@ -94,5 +94,4 @@ def unpack_recording(data: bytes) -> Recording:
     Raises:
         BadData: the bytes are not a recording that was packed.
     """
-    recording: Recording = from_plain(Recording, unpack(data))
-    return recording
+    return from_plain(Recording, unpack(data))

@@ -89,9 +89,9 @@ def _wrong(mine: list[Row], wanted: list[Row], got: Plain) -> list[int]:
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         others = [*items][:MOST_COMPARED]
-        return [i for i in alone if all(_differ(mine[i][1], other) for other in others)]
+        return [i for i in alone if all(differ(mine[i][1], other) for other in others)]
     pairs = zip(mine, _beside(mine, wanted, got), strict=True)
-    wrong = (i for i, ((_, item), other) in enumerate(pairs) if _differ(item, other))
+    wrong = (i for i, ((_, item), other) in enumerate(pairs) if differ(item, other))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
 
 
@@ -106,7 +106,8 @@ def _beside(rows: list[Row], others: list[Row], value: Plain) -> list[Plain]:
     return beside + [MISSING] * (len(rows) - len(beside))
 
 
-def _differ(item: Plain, other: Plain) -> bool:
+def differ(item: Plain, other: Plain) -> bool:
+    """Return whether an item is marked as wrong beside the one that was expected."""
     return other is MISSING or dispatch.apart(item, other).distance > NEAR
 
 

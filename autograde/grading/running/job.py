@@ -108,10 +108,9 @@ class Ran:
     def from_bytes(cls, data: bytes) -> "Ran | None":
         """Read what `to_bytes` made; None if it was cut short or changed."""
         try:
-            ran: Ran = from_plain(cls, json.loads(gzip.decompress(data)))
+            return from_plain(cls, json.loads(gzip.decompress(data)))
         except (OSError, EOFError, ValueError, zlib.error):
             return None
-        return ran
 
 
 def job_of(record: Record, version: Version, task: Task) -> tuple[Record, Job]:
