@@ -81,7 +81,7 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def get_ready(version: Version) -> None:
+def warm_up(version: Version) -> None:
     """Make a lesson's page once in a process: later ones reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
     nb = write_note(Record(deepcopy(notebook_of(version))))

@@ -76,7 +76,7 @@ def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record
         keys = practice  # a student's copy has no reference
         if task.secret:
             keys = meanwhile.submit(keys_of, version, job.seed)
-        meanwhile.submit(feedback.get_ready, version)  # if this fails, so does the page later
+        meanwhile.submit(feedback.warm_up, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if task.secret else dict)
         if ran is None and not record.problem:
