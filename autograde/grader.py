@@ -37,6 +37,7 @@ PARTS = {
     "rubric/kinds.py": JUDGES,
     "rubric/misconceptions.py": JUDGES,
     "rubric/panel.py": JUDGES,
+    "rubric/slips.py": JUDGES,
     "values/differences.py": JUDGES,
     "values/frame_tables.py": JUDGES,
     "values/layout.py": JUDGES,

@@ -73,7 +73,7 @@ def configure(c: Any, config_file: str) -> None:
     ]
     c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"
 
-    c.AssignLatePenalties.plugin_class = "autograde.grading.nbgrader_steps.LatePolicy"
+    c.AssignLatePenalties.plugin_class = "autograde.grading.gradebook.LatePolicy"
 
     # nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet runs.
     c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"

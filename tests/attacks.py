@@ -10,7 +10,7 @@ import base64, json, struct, torch
 from dataclasses import replace
 from IPython.display import display
 from autograde.rubric import session
-from autograde.rubric.recording import MIME, Outcome, pack_recording
+from autograde.rubric.recording import MIME, Outcome
 from autograde.values.packing import pack
 
 def forge(make, mime=MIME, times=1):
@@ -24,7 +24,7 @@ def each(change):
     return lambda r: packed(replace(r, lines=tuple(change(l) for l in r.lines)))
 
 def packed(r):
-    return pack_recording(r)
+    return pack(r)
 
 def outcomes(outcome):
     return each(lambda l: replace(l, cases=tuple(replace(c, outcome=outcome(l)) for c in l.cases)))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 from nbformat import NotebookNode
@@ -16,8 +17,13 @@ from sqlalchemy import text
 from autograde.authoring.build import adopt
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.versions import notebook_of, versions
+from autograde.grading import pipeline
 from autograde.grading.batch import How, grade_class
-from autograde.grading.submission import Done, Place
+from autograde.grading.reading.restore import restore
+from autograde.grading.record import Record
+from autograde.grading.running import job
+from autograde.grading.submission import Done, Place, Submission, Task
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
@@ -54,6 +60,17 @@ def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Le
     for student in students:
         hand_in(lesson, student)
     return lesson
+
+
+def judged(lesson: Lesson, nb: NotebookNode) -> Record:
+    """What grading finds out about a notebook, on seed 7; behind a wall where there is one."""
+    version = versions(lesson)[0]
+    submission = Submission(Place("student", lesson), {})
+    task = Task(submission, not missing(), secret=b"secret", alone=True)
+    with patch.object(job, "seed_of", return_value=7):
+        restored = restore(Record(nb), notebook_of(version))
+        record, _ = pipeline.grade_restored(restored, version, task)
+    return record
 
 
 def file_of(lesson: Lesson, student: str, kind: str = "submitted") -> Path:

@@ -10,6 +10,7 @@ from contextlib import chdir
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import once
@@ -32,18 +33,20 @@ from autograde.rubric.kinds import KINDS
 from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import tensors_in
-from autograde.rubric.recording import (
-    Line,
-    Recording,
-    pack_recording,
-    unpack_recording,
-)
+from autograde.rubric.probes.lines import rubric
+from autograde.rubric.recording import Line, Recording, unpack_recording
+from autograde.values.packing import pack
 
 HERE = Path(__file__).resolve().parent.parent
 NEW = "07_my_lesson"
 
-Rubric = Callable[[Callable[..., object]], None]
+Rubric = Callable[[Any], None]
 """A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
+
+
+def as_cell(lines: Callable[[Any, Any], None]) -> Rubric:
+    """Make a rubric cell of a function that asks these lines of an answer."""
+    return lambda answer: rubric("it")(lambda r: lines(r, answer))
 
 
 def run(folder: Path, *arguments: str, **options: str) -> Result:
@@ -223,7 +226,7 @@ def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) ->
     """Return what a rubric cell records of an answer, after a trip through bytes."""
     with session.recording(seed) as recordings:
         rubric_cell(answer)
-    recording = unpack_recording(pack_recording(recordings["it"]))
+    recording = unpack_recording(pack(recordings["it"]))
     return recording
 
 

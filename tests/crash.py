@@ -53,7 +53,7 @@ def run(root: Path, results: Path) -> None:
     fakes.run_job = lambda job, look, alone: ran[job.key]
     fakes.keys_of = keys_of
     feedback.page = lambda notebook, marks: b"a page"
-    feedback.get_ready = lambda version: None
+    feedback.warm_up = lambda version: None
     fakes = workers
     fakes.start_template = lambda *_: None
     fakes.Worker = lambda *_: ThreadPoolExecutor(1)

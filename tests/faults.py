@@ -49,12 +49,12 @@ FAULTS = [
     Fault(
         "a claim counts alone", JUDGE,
         "vouched = trusted or any(", "vouched = True or any(",
-        "tests/test_judge.py::test_claims_count_only_beside_a_right_line_that_computes",
+        "tests/test_claims.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
         "an argument handed back makes claims count", JUDGE,
         "no_claim and not all(map(is_given, line.cases))", "no_claim",
-        "tests/test_judge.py -k cannot_vouch",
+        "tests/test_claims.py -k cannot_vouch",
     ),
     Fault(
         "a tensor may have any shape", "autograde/values/tensors.py",

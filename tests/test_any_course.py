@@ -17,7 +17,8 @@ from autograde.course.lessons import CURRICULUM, Lesson, lessons, read_course
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.panel import to_display
-from autograde.rubric.recording import pack_recording, unpack_recording
+from autograde.rubric.recording import unpack_recording
+from autograde.values.packing import pack
 
 Measured = tuple[Program, dict[str, Lines]]
 
@@ -37,7 +38,7 @@ def verdict_on(measured: Measured, exercise: str, answer: str, seed: int) -> Ver
     reference, lines = measured
     key = right_key(reference, reference.lesson.exercise(exercise), seed, lines[exercise])
     recording = reference.with_answer(answer).record(exercise, seed)
-    return judge(unpack_recording(pack_recording(recording)), key)
+    return judge(unpack_recording(pack(recording)), key)
 
 
 @pytest.mark.parametrize(("exercise", "answer", "right"), ROWS.values(), ids=ROWS)

@@ -25,15 +25,16 @@ from nbformat import NotebookNode
 from nightly import nightly
 
 from autograde.course.lessons import Lesson, grade_id, lessons
-from autograde.course.versions import notebook, versions
+from autograde.course.versions import notebook_of, versions
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.grading.running.job import job_of, seed_of
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret
-from autograde.rubric.recording import pack_recording
+from autograde.grading.submission import Place, Submission, Task
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
+from autograde.values.packing import pack
 
 pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -88,8 +89,9 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
         put_file(lesson, student, right)
-    released = notebook(versions(lesson)[0])
-    _, job = job_of(restore(Record(deepcopy(right)), released), lesson, released, {}, wall=True)
+    version = versions(lesson)[0]
+    restored = restore(Record(deepcopy(right)), notebook_of(version))
+    _, job = job_of(restored, version, Task(Submission(Place("honest", lesson), {}), wall=True))
     honest = seed_of(course_secret(lesson.root), NEW, job.seen)
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
@@ -106,7 +108,7 @@ def _recordings(lesson: Lesson, seed: int) -> str:
     """What the rubrics record of the reference, as code."""
     reference = load(lesson)
     names = [exercise.name for exercise in lesson.exercises]
-    return repr({name: pack_recording(reference.record(name, seed)) for name in names})
+    return repr({name: pack(reference.record(name, seed)) for name in names})
 
 
 def _attack(lesson: Lesson, code: str) -> NotebookNode:

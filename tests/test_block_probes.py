@@ -23,9 +23,9 @@ def without_gradient(q: Tensor, k: Tensor, v: Tensor) -> Triple:
     return most, total.detach(), mixture
 
 
-def joined(a: Triple, b: Triple) -> Triple:
+def joined(a: Triple, b: Triple, instead_of_inf: float = 0) -> Triple:
     most = torch.maximum(a[0], b[0])
-    shift = most.masked_fill(most.isinf(), 0)
+    shift = most.masked_fill(most.isinf(), instead_of_inf)
     one, other = torch.exp(a[0] - shift), torch.exp(b[0] - shift)
     mixture = a[2] * one[..., None] + b[2] * other[..., None]
     return most, a[1] * one + b[1] * other, mixture
@@ -36,10 +36,7 @@ def just_added(a: Triple, b: Triple) -> Triple:
 
 
 def never_empty(a: Triple, b: Triple) -> Triple:
-    most = torch.maximum(a[0], b[0])
-    one, other = torch.exp(a[0] - most), torch.exp(b[0] - most)
-    mixture = a[2] * one[..., None] + b[2] * other[..., None]
-    return most, a[1] * one + b[1] * other, mixture
+    return joined(a, b, -torch.inf)  # and inf - inf is nan
 
 
 def changes_a_part(a: Triple, b: Triple) -> Triple:

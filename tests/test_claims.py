@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from any_course import make
-from conftest import make_key, record
+from conftest import as_cell, make_key, record
+from test_judge import right, softmax_rubric
 from torch import Tensor
 
-from attention_course import rubric
+import attention_course  # noqa: F401  # registers its probes and checks
 from autograde.authoring import check, measure
 from autograde.course.lesson_files import read_measured
 from autograde.rubric.judge import judge
@@ -81,11 +82,10 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
 
 
 def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.check("above 0", "positive_floats", answer, (r.normal(3),))
-            r.call("the sum", answer, r.normal(3))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.check("above 0", "positive_floats", answer, (r.normal(3),))
+        r.call("the sum", answer, r.normal(3))
 
     key = make_key(lines, lambda x: float(x.exp().sum()))
     assert key.claims == (True, False)
@@ -106,14 +106,11 @@ HANDED_BACK: dict[str, Callable[[Tensor], Any]] = {
 def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
     """The answer hands back what it was given, and claims that it refuses what it should."""
 
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each(
-                "when not training", lambda x: answer(x, False), (r.normal(4, 5),), (r.normal(6),)
-            )
-            r.call("in training", lambda x: answer(x, True), r.normal(3, 4))
-            r.refuses("raises ValueError for p = 2", answer, (r.normal(3), 2))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.each("when not training", lambda x: answer(x, False), (r.normal(4, 5),), (r.normal(6),))
+        r.call("in training", lambda x: answer(x, True), r.normal(3, 4))
+        r.refuses("raises ValueError for p = 2", answer, (r.normal(3), 2))
 
     def give(x: Tensor, training: float) -> Any:
         if training == 2:
@@ -133,12 +130,11 @@ def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
 def test_one_number_that_has_to_be_computed_vouches() -> None:
     """A loss is one number. An answer that is only cut off keeps the points of its other lines."""
 
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("the sum", answer, r.normal(3, 4))
-            r.gradient("lets gradients through", answer, r.normal(3, 4))
-            r.unchanged("leaves its arguments as they were")
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("the sum", answer, r.normal(3, 4))
+        r.gradient("lets gradients through", answer, r.normal(3, 4))
+        r.unchanged("leaves its arguments as they were")
 
     key = make_key(lines, torch.sum)
     verdict = judge(record(lines, lambda x: x.sum().detach()), key)
@@ -146,15 +142,12 @@ def test_one_number_that_has_to_be_computed_vouches() -> None:
 
 
 def test_claims_count_only_beside_a_right_line_that_computes() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.idea.each("softmax", answer, (r.normal(2, 3),), (r.normal(5, 7),))
-            r.conventions(answer, r.normal(4, 6))
-
-    key = make_key(lines, lambda x: torch.softmax(x, dim=-1))
-    verdict = judge(record(lines, lambda x: torch.zeros(3)), key)
+    key, recorded = (
+        make_key(softmax_rubric, right),
+        record(softmax_rubric, lambda x: torch.zeros(3)),
+    )
+    verdict = judge(recorded, key)
     assert verdict.points == 0
     assert not verdict.lines[-1].passed
-    alone = judge(record(lines, lambda x: torch.zeros(3)), key, trusted=True)
+    alone = judge(recorded, key, trusted=True)
     assert alone.lines[-1].passed

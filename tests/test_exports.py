@@ -17,7 +17,7 @@ from traitlets.config import Config
 
 from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson
-from autograde.grading.nbgrader_steps import LatePolicy
+from autograde.grading.gradebook import LatePolicy
 from autograde.lms.exports import EXPORTERS, export_grades
 
 LESSON = "02_causal_mask"

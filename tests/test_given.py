@@ -10,27 +10,20 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import HERE, fill, reference_answers
+from classes import HERE, fill, judged, reference_answers
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat import NotebookNode
 from nightly import few, nightly
 from traitlets.config import Config
 
 from autograde.course.lessons import Lesson, lessons, named_cells
-from autograde.course.versions import notebook as built
-from autograde.course.versions import versions
-from autograde.grading import pipeline
-from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record
-from autograde.grading.running.job import job_of, put_outputs
-from autograde.grading.running.run import run_job
-from autograde.grading.verdicts import FirstLook, judge_notebook, rebound
+from autograde.course.versions import notebook_of, versions
+from autograde.grading.verdicts import rebound
 from autograde.notebook import practice, rubric, runs
 from autograde.rubric import session
 from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
 from autograde.rubric.recording import Recording
-from autograde.sandbox.wall import missing
 
 OWN_CELLS = {
     "02_causal_mask": {
@@ -113,7 +106,7 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def cells_of(lesson: Lesson, exercise: str) -> tuple[str, str, str]:
     """The set-up, the right answers to an exercise and what it needs, and its rubric."""
-    cells = named_cells(built(versions(lesson)[0]))
+    cells = named_cells(notebook_of(versions(lesson)[0]))
     answers = right(lesson.name)
     upto = [*lesson.exercise(exercise).needs, exercise]
     rubric_cell = cells[lesson.exercise(exercise).rubric_cell].source
@@ -145,19 +138,11 @@ def graded(
     lesson: Lesson, answers: dict[str, str], above: dict[str, list[str]]
 ) -> dict[str, Verdict]:
     """The verdicts on these answers, with a student's cells between each and its rubric."""
-    (version, *_) = versions(lesson)
     nb = fill(lesson, answers)
     for exercise, sources in above.items():
         place = nb.cells.index(named_cells(nb)[lesson.exercise(exercise).rubric_cell])
         nb.cells[place:place] = [code(source) for source in sources]
-    record = restore(Record(nb), built(version))
-    keys = pipeline.keys_of(version, 7)
-    record, job = job_of(record, lesson, built(version), {}, wall=not missing())
-    look = FirstLook(lambda: keys)
-    ran = run_job(replace(job, seed=7), look)
-    record = put_outputs(record, ran)
-    known = pipeline.practice_of(version)
-    return judge_notebook(record, lesson, keys, known, None, built(version)).verdicts
+    return judged(lesson, nb).verdicts
 
 
 def test_an_answer_that_another_rubric_needs_is_the_students(practise: Any) -> None:

@@ -45,6 +45,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("course/package.py", RUNS),
         ("rubric/judge.py", JUDGES),
         ("rubric/checks.py", JUDGES),
+        ("rubric/slips.py", JUDGES),
         ("grading/verdicts.py", JUDGES),
         ("grading/running/reference.py", JUDGES),
         ("grading/feedback.py", SHOWS),

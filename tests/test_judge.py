@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import make_key, record
+from conftest import as_cell, make_key, record
 from torch import Tensor, nn
 
-from attention_course import rubric
+import attention_course  # noqa: F401  # registers its probes and checks
 from autograde.rubric.judge import NOT_WRITTEN, Verdict, judge
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Stop
 from autograde.values.dispatch import apart
 
 
-def softmax_rubric(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.idea.each("softmax over the last dimension", answer, (r.normal(2, 3),), (r.normal(5, 7),))
-        r.conventions(answer, r.normal(4, 6))
+@as_cell
+def softmax_rubric(r: Any, answer: Callable[..., Any]) -> None:
+    r.idea.each("softmax over the last dimension", answer, (r.normal(2, 3),), (r.normal(5, 7),))
+    r.conventions(answer, r.normal(4, 6))
 
 
 def right(x: Tensor) -> Tensor:
@@ -102,11 +101,10 @@ def test_a_cut_gradient_costs_its_line_alone() -> None:
     assert "cut off from its inputs" in said_of(verdict)
 
 
-def product_rubric(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.call("the product", answer, r.normal(3), r.normal(3))
-        r.gradient("gradients pass", answer, r.normal(3), r.normal(3))
+@as_cell
+def product_rubric(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("the product", answer, r.normal(3), r.normal(3))
+    r.gradient("gradients pass", answer, r.normal(3), r.normal(3))
 
 
 def test_every_argument_gets_its_gradient() -> None:
@@ -119,10 +117,9 @@ def test_every_argument_gets_its_gradient() -> None:
 
 @pytest.mark.parametrize(("off", "passed"), [(0.9, True), (1.1, False)])
 def test_a_tolerance_is_a_limit(off: float, passed: bool) -> None:
-    def one_number(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("the number", answer)
+    @as_cell
+    def one_number(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("the number", answer)
 
     recording = record(one_number, lambda: 8.0 * (1 + off * 1e-3))
     assert judge(recording, make_key(one_number, lambda: 8.0, tolerance=1e-3)).passed == passed
@@ -137,13 +134,12 @@ def test_a_changed_argument_costs_its_line_alone() -> None:
 
 
 def test_lines_that_share_an_argument_are_judged_apart() -> None:
-    def rubric_of_two(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            x, layer = r.normal(2, 3), r.module("two layers", 3, 4)
-            r.call("one line", answer, x, layer)
-            r.call("another line", answer, x, layer)
-            r.unchanged("leaves its arguments as they were")
+    @as_cell
+    def rubric_of_two(r: Any, answer: Callable[..., Any]) -> None:
+        x, layer = r.normal(2, 3), r.module("two layers", 3, 4)
+        r.call("one line", answer, x, layer)
+        r.call("another line", answer, x, layer)
+        r.unchanged("leaves its arguments as they were")
 
     def answer(x: Tensor, layer: nn.Module) -> Tensor:
         result: Tensor = layer(x)
@@ -178,10 +174,9 @@ def test_the_smallest_failing_case_is_shown() -> None:
 
 
 def test_tables_show_what_the_sentence_speaks_of() -> None:
-    def two(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("two matrices", answer, r.normal(2, 3), r.normal(4, 3))
+    @as_cell
+    def two(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("two matrices", answer, r.normal(2, 3), r.normal(4, 3))
 
     key = make_key(two, lambda x, y: (x, y))
     failure = judge(record(two, lambda x, y: (1.1 * x, 3 * y)), key).lines[0].failure
@@ -202,10 +197,9 @@ def test_the_student_s_own_line_is_shown() -> None:
 
 
 def test_an_error_is_told_with_the_shape_of_each_argument_that_is_not_shown() -> None:
-    def product(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("a product", answer, r.normal(30, 20), r.normal(2, 3), r.normal(20, 40))
+    @as_cell
+    def product(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("a product", answer, r.normal(30, 20), r.normal(2, 3), r.normal(20, 40))
 
     def it(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         return x @ z
@@ -240,12 +234,11 @@ def test_what_an_answer_raises_is_told_short_and_seen() -> None:
     assert note.isprintable()
 
 
-def mask_rubric(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.call("one token", answer, 1)
-        r.each("any number of tokens", answer, (3,), (r.integer(5, 40),))
-        r.refuses("raises ValueError when n is below 1", answer, (0,), (-r.integer(1, 9),))
+@as_cell
+def mask_rubric(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("one token", answer, 1)
+    r.each("any number of tokens", answer, (3,), (r.integer(5, 40),))
+    r.refuses("raises ValueError when n is below 1", answer, (0,), (-r.integer(1, 9),))
 
 
 def future_mask(n: int) -> Tensor:
@@ -308,10 +301,9 @@ def gives_up(n: int) -> None:
     ],
 )
 def test_a_rubric_may_ask_for_another_error(body: str, said: str) -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.refuses("no convergence", answer, (2,), error=RuntimeError)
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.refuses("no convergence", answer, (2,), error=RuntimeError)
 
     names: dict[str, Any] = {}
     exec(f"def it(n):\n    {body}", names)  # noqa: S102
@@ -323,10 +315,9 @@ def test_a_rubric_may_ask_for_another_error(body: str, said: str) -> None:
 
 
 def test_a_reference_that_raises_another_error_than_its_rubric_asks_for_is_wrong() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.refuses("raises ValueError", answer, (2,))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.refuses("raises ValueError", answer, (2,))
 
     verdict = judge(record(lines, gives_up), make_key(lines, gives_up), trusted=True)
     assert "raises RuntimeError: no convergence, expected a ValueError." in said_of(verdict)

@@ -16,19 +16,20 @@ from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import Exercise, Lesson, grade_id, lessons, named_cells
-from autograde.course.versions import Version, notebook, versions
+from autograde.course.versions import Version, notebook_of, versions
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import load
 from autograde.grading.running.run import run_job
-from autograde.grading.submission import Problem
+from autograde.grading.submission import Place, Problem, Submission, Task
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.key import Key
-from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
+from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
+from autograde.values.packing import pack
 
 HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
 
@@ -49,7 +50,7 @@ def executed(lesson: Lesson) -> NotebookNode:
     nb, reference = source_notebook(lesson), load(lesson)
     cells = named_cells(nb)
     for exercise in lesson.exercises:
-        recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
+        recording = pack(reference.record(exercise.name, PRACTICE_SEED))
         data = {MIME: base64.b64encode(recording).decode()}
         cells[exercise.rubric_cell].outputs = [
             NotebookNode(output_type="display_data", data=data, metadata={})
@@ -66,16 +67,21 @@ def test_a_worker_keeps_the_text_of_a_rubric_once(lesson: Lesson) -> None:
     assert texts[0] == texts[1]
 
 
-def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts = judge_notebook(Record(nb), lesson, keys, {}).verdicts
+@pytest.fixture(scope="module")
+def now(lesson: Lesson) -> Version:
+    return versions(lesson)[0]
+
+
+def points(version: Version, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
+    verdicts = judge_notebook(Record(nb), version, keys, {}, {}).verdicts
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
 def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
-    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode, now: Version
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    judged = judge_notebook(Record(executed), lesson, broken, {})
+    judged = judge_notebook(Record(executed), now, broken, {}, {})
     verdicts = judged.verdicts
     assert judged.problem
     assert judged.problem.words == "The judge failed on renormalise: look at the feedback."
@@ -92,10 +98,10 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 
 
 def test_a_second_recording_costs_the_exercise(
-    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode, now: Version
 ) -> None:
     named_cells(executed)["test_renormalise"].outputs *= 2
-    found = points(lesson, executed, keys)
+    found = points(now, executed, keys)
     assert found.pop("renormalise") == 0
     assert sum(found.values()) == lesson.points - 2
 
@@ -109,13 +115,13 @@ def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> N
 def recorded(lesson: Lesson, exercise: Exercise, answer: str) -> dict[str, str]:
     """What a rubric cell displays of another answer."""
     answers = load(lesson).with_answer(answer)
-    recording = pack_recording(answers.record(exercise.name, PRACTICE_SEED))
+    recording = pack(answers.record(exercise.name, PRACTICE_SEED))
     return {MIME: base64.b64encode(recording).decode()}
 
 
 @pytest.mark.parametrize("ran", [True, False])
 def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
-    ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+    ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode, now: Version
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
     needed, cells = later.needs[-1], named_cells(executed)
@@ -125,13 +131,13 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     if not ran:
         cells[later.rubric_cell].outputs = []
         record = replace(record, problem=Problem("the file is empty", "The file is empty."))
-    verdict = judge_notebook(record, lesson, keys, {}).verdicts[later.name]
+    verdict = judge_notebook(record, now, keys, {}, {}).verdicts[later.name]
     assert not verdict.passed
     assert (f"Fix `{needed}` first" in verdict.note) == ran
 
 
 def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
-    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode, now: Version
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
     cells = named_cells(executed)
@@ -140,7 +146,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
     data = recorded(lesson, later, cells[later.name].source)
     cells[later.rubric_cell].outputs[0].data = data
-    verdict = judge_notebook(Record(executed), lesson, keys, {}).verdicts[later.name]
+    verdict = judge_notebook(Record(executed), now, keys, {}, {}).verdicts[later.name]
     assert not verdict.passed
     assert "Fix" not in verdict.note
 
@@ -149,28 +155,29 @@ def run_on(
     version: Version, answers: dict[str, str], look: FirstLook, seed: int = 7
 ) -> tuple[Record, Ran]:
     """A notebook with these answers, run on this seed; behind a wall where there is one."""
-    record = restore(Record(fill(version.lesson, answers)), notebook(version))
-    record, job = job_of(record, version.lesson, notebook(version), {}, wall=not missing())
+    record = restore(Record(fill(version.lesson, answers)), notebook_of(version))
+    submission = Submission(Place("student", version.lesson), {})
+    record, job = job_of(record, version, Task(submission, not missing()))
     ran = run_job(replace(job, seed=seed), look)
     return put_outputs(record, ran), ran
 
 
-def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
-    (now, *_) = versions(lesson)
+def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson, now: Version) -> None:
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
     record, _ = run_on(now, {"renormalise": HALF_RIGHT}, FirstLook(lambda: keys))
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
-    fair = judge_notebook(record, lesson, keys, practice).verdicts
-    found = judge_notebook(record, lesson, keys, broken)
+    fair = judge_notebook(record, now, keys, practice, {}).verdicts
+    found = judge_notebook(record, now, keys, broken, {})
     assert found.problem
     assert found.problem.words.startswith("The judge failed on renormalise:")
     assert 0 < found.verdicts["renormalise"].points == fair["renormalise"].points
 
 
 @nightly
-def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson) -> None:
+def test_a_misconception_that_explains_no_wrong_line_is_not_named(
+    lesson: Lesson, now: Version
+) -> None:
     """Of a notebook whose answer is wrong in another way than it claims to be in practice."""
-    (now, *_) = versions(lesson)
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
     exercise = lesson.exercise("renormalise")
     reference, variants = load(lesson), read_variants(lesson, exercise)
@@ -184,11 +191,11 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson
             named_cells(nb)[exercise.rubric_cell].outputs = [
                 NotebookNode(
                     output_type="display_data",
-                    data={mime: base64.b64encode(pack_recording(each)).decode()},
+                    data={mime: base64.b64encode(pack(each)).decode()},
                 )
                 for mime, each in outputs
             ]
-            judged = judge_notebook(Record(nb), lesson, keys, practice)
+            judged = judge_notebook(Record(nb), now, keys, practice, {})
             verdict = judged.verdicts[exercise.name]
             wrong = {line.name for line in verdict.lines if not line.passed}
             assert all(wrong.intersection(belief.lines) for belief in verdict.beliefs)
@@ -198,8 +205,7 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson
 
 
 @pytest.mark.parametrize("deed", ["os._exit(0)", "os.kill(os.getpid(), 2)"])
-def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
-    (now, *_) = versions(lesson)
+def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str, now: Version) -> None:
     trap = f"if session.current().seed == session.PRACTICE_SEED: {deed}"
     answer = HALF_RIGHT.replace("\n", f"\n    {trap}\n", 1)
     imports = "import os\nfrom autograde.rubric import session\n"
@@ -210,13 +216,14 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     assert ran.problem is None
     assert not ran.notes
     practice = pipeline.practice_of(now)
-    verdicts = judge_notebook(record, lesson, keys, practice, look.verdicts).verdicts
+    verdicts = judge_notebook(record, now, keys, practice, look.verdicts).verdicts
     assert 0 < verdicts.pop("renormalise").points < 3
     assert all(verdict.passed for verdict in verdicts.values())
 
 
-def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson: Lesson) -> None:
-    (now, *_) = versions(lesson)
+def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(
+    lesson: Lesson, now: Version
+) -> None:
     wrong = read_variants(lesson, lesson.exercise("renormalise")).wrong
     answers = {"renormalise": next(each.code for each in wrong if each.name == "columns")}
     keys = pipeline.keys_of(now, 7)
@@ -229,7 +236,7 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson
     ]
     assert again == ["test_renormalise"]
     practice = pipeline.practice_of(now)
-    found = judge_notebook(record, lesson, keys, practice, look.verdicts)
-    assert found.verdicts == judge_notebook(record, lesson, keys, practice).verdicts
+    found = judge_notebook(record, now, keys, practice, look.verdicts)
+    assert found.verdicts == judge_notebook(record, now, keys, practice, {}).verdicts
     assert found.verdicts["renormalise"].beliefs
     assert not found.problem

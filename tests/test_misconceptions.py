@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import make_key, record
+from conftest import Rubric, as_cell, make_key, record
 from torch import Tensor, nn
 
 from autograde.grading.running.reference import run
-from autograde.notebook import rubric
 from autograde.rubric.judge import judge
+from autograde.rubric.key import Key
 from autograde.rubric.kinds import RESULTS
 from autograde.rubric.recording import Case, Outcome
 from autograde.rubric.slips import SLIPS
@@ -19,14 +19,18 @@ from autograde.rubric.slips import SLIPS
 Answer = Callable[[Tensor, float], Any]
 
 
-def scaled_rubric(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.call("a matrix", answer, r.normal(3, 4), 4.0)
-        r.call("a batch", answer, r.normal(2, 3, 3), 2.0)
-        r.call("d_k = 1", answer, r.normal(3, 3), 1.0)
-        r.refuses("raises ValueError for d_k = 0", answer, (r.normal(2, 2), 0.0))
-        r.unchanged("leaves its arguments as they were")
+def named_of(lines: Rubric, key: Key, answer: Callable[..., Any]) -> list[str]:
+    """Return the names of the beliefs that are recognised in an answer."""
+    return [belief.name for belief in judge(record(lines, answer), key, trusted=True).beliefs]
+
+
+@as_cell
+def scaled_rubric(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("a matrix", answer, r.normal(3, 4), 4.0)
+    r.call("a batch", answer, r.normal(2, 3, 3), 2.0)
+    r.call("d_k = 1", answer, r.normal(3, 3), 1.0)
+    r.refuses("raises ValueError for d_k = 0", answer, (r.normal(2, 2), 0.0))
+    r.unchanged("leaves its arguments as they were")
 
 
 def right(x: Tensor, d_k: float) -> Tensor:
@@ -54,8 +58,7 @@ def accepting(x: Tensor, d_k: float) -> Tensor:
 def named(answer: Answer, *known: Answer) -> list[str]:
     """Return the names of the beliefs recognised, among known mistakes."""
     key = make_key(scaled_rubric, right, {mistake.__name__: mistake for mistake in known})
-    verdict = judge(record(scaled_rubric, answer), key, trusted=True)
-    return [belief.name for belief in verdict.beliefs]
+    return named_of(scaled_rubric, key, answer)
 
 
 def test_a_known_mistake_is_named_and_another_is_not() -> None:
@@ -134,25 +137,22 @@ def test_a_mistake_in_a_later_line_is_not_named_where_an_earlier_line_stays_unex
 
 
 def test_a_mistake_that_shows_in_one_case_is_not_named_where_others_of_its_line_are_wrong() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each("any size", answer, *((r.normal(n, 3),) for n in (2, 3, 4)))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.each("any size", answer, *((r.normal(n, 3),) for n in (2, 3, 4)))
 
     def wrong_for(*sizes: int) -> Callable[[Tensor], Tensor]:
         return lambda x: x**2 + len(x) if len(x) in sizes else x
 
     key = make_key(lines, lambda x: x, {"four": wrong_for(4)})
     for sizes, beliefs in (((4,), ["four"]), ((2, 3, 4), [])):
-        verdict = judge(record(lines, wrong_for(*sizes)), key, trusted=True)
-        assert [belief.name for belief in verdict.beliefs] == beliefs
+        assert named_of(lines, key, wrong_for(*sizes)) == beliefs
 
 
 def test_two_mistakes_in_the_same_cases() -> None:
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each("any size", answer, *((r.normal(n, 3),) for n in (1, 2, 3, 4, 5)))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.each("any size", answer, *((r.normal(n, 3),) for n in (1, 2, 3, 4, 5)))
 
     def doubled(x: Tensor) -> Tensor:
         return 2 * x
@@ -173,8 +173,7 @@ def test_two_mistakes_in_the_same_cases() -> None:
         (both, (1, 2, 3), (), ["doubled"]),  # it shows in one more case than the other mistake
         (both, (1, 2, 5), (), []),  # neither shows more often
     ):
-        verdict = judge(record(lines, answer(failing, unharmed)), known, trusted=True)
-        assert [belief.name for belief in verdict.beliefs] == beliefs
+        assert named_of(lines, known, answer(failing, unharmed)) == beliefs
 
 
 def test_each_answer_words_a_refusal_in_its_own_way() -> None:
@@ -191,34 +190,30 @@ def test_each_answer_words_a_refusal_in_its_own_way() -> None:
 
 
 def test_an_error_of_another_size_is_another_mistake() -> None:
-    def doubles(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("float64", answer, r.normal(3, 3, dtype=torch.float64))
+    @as_cell
+    def doubles(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("float64", answer, r.normal(3, 3, dtype=torch.float64))
 
     def off_by(share: float) -> Callable[[Tensor], Tensor]:
         return lambda x: x * (1 + share)
 
     key = make_key(doubles, off_by(0), {"rounded": off_by(1e-8)}, tolerance=1e-10)
     for share, beliefs in ((2e-8, ["rounded"]), (2e-7, ["last_digits"]), (1e-3, ["other_factor"])):
-        verdict = judge(record(doubles, off_by(share)), key, trusted=True)
-        assert [belief.name for belief in verdict.beliefs] == beliefs
+        assert named_of(doubles, key, off_by(share)) == beliefs
 
 
 def test_nan_alone_says_little() -> None:
-    def gradients(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.gradient("one way", answer, r.normal(3, 3))
-            r.gradient("another", answer, r.normal(2, 2))
+    @as_cell
+    def gradients(r: Any, answer: Callable[..., Any]) -> None:
+        r.gradient("one way", answer, r.normal(3, 3))
+        r.gradient("another", answer, r.normal(2, 2))
 
     def nan_for(*sizes: int) -> Callable[[Tensor], Tensor]:
         return lambda x: x * float("nan") if len(x) in sizes else 2 * x
 
     key = make_key(gradients, lambda x: 2 * x, {"three": nan_for(3)})
     for sizes, beliefs in (((3,), ["three"]), ((2, 3), [])):
-        verdict = judge(record(gradients, nan_for(*sizes)), key, trusted=True)
-        assert [belief.name for belief in verdict.beliefs] == beliefs
+        assert named_of(gradients, key, nan_for(*sizes)) == beliefs
 
 
 def test_what_a_wrong_refusal_says_does_not_matter() -> None:
@@ -236,17 +231,15 @@ def test_what_a_wrong_refusal_says_does_not_matter() -> None:
 def slips_of(answer: Callable[[Tensor], Any]) -> list[str]:
     """Return the names of the slips of an answer that should double a matrix without negatives."""
 
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
-            r.gradient("lets gradients through", answer, r.normal(2, 3))
-            r.refuses("raises ValueError without dimensions", answer, (r.normal(1).sum(),))
-            r.unchanged("leaves its arguments as they were")
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+        r.gradient("lets gradients through", answer, r.normal(2, 3))
+        r.refuses("raises ValueError without dimensions", answer, (r.normal(1).sum(),))
+        r.unchanged("leaves its arguments as they were")
 
     key = make_key(lines, doubled_matrix, {"tripled": lambda x: 3 * doubled_matrix(x)})
-    verdict = judge(record(lines, answer), key, trusted=True)
-    return [belief.name for belief in verdict.beliefs]
+    return named_of(lines, key, answer)
 
 
 def doubled_matrix(x: Tensor) -> Tensor:
@@ -330,13 +323,12 @@ class NeverUsed(ProjectedAgain):
 
 
 def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_the_results() -> None:
-    def lines(layer: type[nn.Module]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            made = r.layer(layer, d_in=3, d_out=4)
-            made.linear("W", "d_in -> d_out")
-            made.outputs("any number of rows", r.normal(2, 3), r.normal(5, 3))
-            made.gradients("everything it holds learns", r.normal(2, 3))
+    @as_cell
+    def lines(r: Any, layer: type[nn.Module]) -> None:
+        made = r.layer(layer, d_in=3, d_out=4)
+        made.linear("W", "d_in -> d_out")
+        made.outputs("any number of rows", r.normal(2, 3), r.normal(5, 3))
+        made.gradients("everything it holds learns", r.normal(2, 3))
 
     key = make_key(lines, Projected, {"half": HalfProjected})
     for layer, name, told in (
@@ -355,11 +347,10 @@ def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named(any_order:
         run(f"def it(x):\n    {check}\n    return 2 * x", names)
         return names["it"]
 
-    def lines(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            asked = r.any_column_order if any_order else r
-            asked.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        asked = r.any_column_order if any_order else r
+        asked.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
 
     key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
     for check, beliefs in (
@@ -367,8 +358,7 @@ def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named(any_order:
         ("assert len(x) > 2", ["refused"]),
         ("len(x) > 2 or int('what is called refuses it')", []),
     ):
-        verdict = judge(record(lines, doubled_after(check)), key, trusted=True)
-        assert [belief.name for belief in verdict.beliefs] == beliefs
+        assert named_of(lines, key, doubled_after(check)) == beliefs
 
 
 def test_no_slip_is_seen_in_numbers_for_what_has_no_order_or_size() -> None:

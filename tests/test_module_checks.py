@@ -68,10 +68,15 @@ def weights_and_x(seed: int) -> tuple[dict[str, Tensor], Tensor]:
     return weights, x
 
 
-def attention(weights: dict[str, Tensor], x: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
-    q, k, v = (x @ weights[f"W_{name}.weight"].T for name in ("query", "key", "value"))
+def attention(
+    weights: dict[str, Tensor], x: Tensor, drop: Callable[[Tensor], Tensor], heads: int = 1
+) -> Tensor:
+    q, k, v = (
+        (x @ weights[f"W_{name}.weight"].T).unflatten(-1, (heads, -1)).transpose(1, 2)
+        for name in ("query", "key", "value")
+    )
     scores = (q @ k.mT / (2 * N) ** 0.5).masked_fill(torch.ones(N, N).triu(1) == 1, -INF)
-    return drop(torch.softmax(scores, dim=-1)) @ v
+    return (drop(torch.softmax(scores, dim=-1)) @ v).transpose(1, 2).flatten(2)
 
 
 def readings_of(drop: Callable[[Tensor], Tensor], p: float, seed: int = 0) -> tuple[float, str]:
@@ -101,8 +106,8 @@ WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "not scaled": (lambda w: F.dropout(w, 0.2) * 0.8, "not the weights divided by 1 - p"),
     "renormalised": (renormalised, "not the weights divided by 1 - p"),
     "one mask for all sentences": (lambda w: w * F.dropout(torch.ones(N, N), 0.2), "two sentences"),
-    "whole columns": (lambda w: w * F.dropout(torch.ones(B, 1, N), 0.2), "alike in two rows"),
-    "whole rows": (lambda w: w * F.dropout(torch.ones(B, N, 1), 0.2), "alike in two columns"),
+    "whole columns": (lambda w: w * F.dropout(torch.ones(B, 1, 1, N), 0.2), "alike in two rows"),
+    "whole rows": (lambda w: w * F.dropout(torch.ones(B, 1, N, 1), 0.2), "alike in two columns"),
     "the future gets through": (lambda w: F.dropout(w + 0.1, 0.2), "In training"),
 }  # fmt: skip
 
@@ -122,16 +127,9 @@ def several_heads(drop: Callable[[Tensor], Tensor]) -> tuple[float, str]:
     drawn = [weights_and_x(seed) for seed in range(HEADS)]
     x = drawn[0][1]
     weights = {name: torch.cat([w[name] for w, _ in drawn]) for name in drawn[0][0]}
-    q, k, v = (
-        (x @ weights[f"W_{name}.weight"].T).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-        for name in ("query", "key", "value")
-    )
-    scores = (q @ k.mT / (2 * N) ** 0.5).masked_fill(torch.ones(N, N).triu(1) == 1, -INF)
     torch.manual_seed(0)
-    outputs = [
-        (drop(torch.softmax(scores, dim=-1)) @ v).transpose(1, 2).flatten(2) for _ in range(8)
-    ]
-    outputs.append((torch.softmax(scores, dim=-1) @ v).transpose(1, 2).flatten(2))
+    outputs = [attention(weights, x, drop, HEADS) for _ in range(8)]
+    outputs.append(attention(weights, x, lambda w: w, HEADS))
     found = worst(drops_weights(outputs, (weights, x, 0.2, HEADS)))
     return found.distance, found.note
 

@@ -1,26 +1,17 @@
 """Which cells of a submission are run."""
 
 import time
-from dataclasses import replace
 
 import nbformat
 import pytest
-from classes import fill, reference_answers
+from classes import fill, judged, reference_answers
 from nbformat import NotebookNode
 
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import Lesson
-from autograde.course.versions import notebook as built
-from autograde.course.versions import versions
-from autograde.grading import pipeline
-from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record
 from autograde.grading.running import job as running
-from autograde.grading.running.job import job_of, not_needed, put_outputs
-from autograde.grading.running.run import run_job
-from autograde.grading.verdicts import FirstLook, judge_notebook
+from autograde.grading.running.job import not_needed
 from autograde.rubric.judge import Verdict
-from autograde.sandbox.wall import missing
 
 OWN = {
     "begin": "model = 1",
@@ -135,14 +126,7 @@ def test_names_are_soon_looked_for_in_what_is_not_python(text: str) -> None:
 
 def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verdict], int]:
     """The verdicts on a notebook with these answers, and how many cells of it were not run."""
-    (version, *_) = versions(lesson)
-    record = restore(Record(fill(lesson, answers)), built(version))
-    keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
-    record, job = job_of(record, lesson, built(version), {}, wall=not missing())
-    look = FirstLook(lambda: keys)
-    ran = run_job(replace(job, seed=7), look)
-    record = put_outputs(record, ran)
-    found = judge_notebook(record, lesson, keys, practice)
+    found = judged(lesson, fill(lesson, answers))
     return found.verdicts, len(found.left_out)
 
 

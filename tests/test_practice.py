@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import make_key
+from conftest import as_cell, make_key
 from torch import Tensor
 
 from autograde.installed import Installed
@@ -22,10 +22,9 @@ from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.values.packing import BadData, pack
 
 
-def cell(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.call("a matrix", answer, r.normal(5, 7))
+@as_cell
+def cell(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("a matrix", answer, r.normal(5, 7))
 
 
 def right(x: Tensor) -> Tensor:
@@ -187,19 +186,17 @@ def test_an_answer_whose_older_run_prints_is_not_run_again_when_the_last_run_fai
     assert capsys.readouterr().out == ""
 
 
-def two_lines(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
-        r.each("large numbers", answer, (1000 * r.normal(2, 3),))
+@as_cell
+def two_lines(r: Any, answer: Callable[..., Any]) -> None:
+    r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
+    r.each("large numbers", answer, (1000 * r.normal(2, 3),))
 
 
-def ordinary_last(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
-        r.each("twice as precise", answer, (100 * r.normal(2, 3).double(),))
-        r.conventions(answer, 100 * r.normal(2, 3))
+@as_cell
+def ordinary_last(r: Any, answer: Callable[..., Any]) -> None:
+    r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
+    r.each("twice as precise", answer, (100 * r.normal(2, 3).double(),))
+    r.conventions(answer, 100 * r.normal(2, 3))
 
 
 def naive(x: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import make_key, record
+from conftest import as_cell, make_key, record
 from torch import Tensor, nn
 
-from attention_course import rubric
+import attention_course  # noqa: F401  # registers its probes and checks
 from attention_course.probes.operations import EMPTY, Devices
 from autograde.rubric.judge import judge
 
@@ -24,12 +24,7 @@ def failing(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> l
 
 def sentences(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> dict[str, str]:
     """Return what the student reads of each line that an answer fails."""
-
-    def cell(answer: Any) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            lines(r, answer)
-
+    cell = as_cell(lines)
     verdict = judge(record(cell, answer), make_key(cell, reference), trusted=True)
     return {line.name: line.failure.sentence for line in verdict.lines if line.failure}
 
@@ -291,15 +286,14 @@ def test_random_results_are_judged_by_their_statistics(
 def test_modules_come_in_an_order_that_the_seed_draws() -> None:
     orders = set()
     for seed in range(6):
-        cell = record(lambda answer: _shuffled(answer), lambda m, x: type(m).__name__, seed)
+        cell = record(_shuffled, lambda m, x: type(m).__name__, seed)
         orders.add(tuple(case.outcome.value for case in cell.lines[0].cases))
     assert len(orders) > 2
 
 
-def _shuffled(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.LAYERS))
+@as_cell
+def _shuffled(r: Any, answer: Callable[..., Any]) -> None:
+    r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.LAYERS))
 
 
 def test_a_changed_argument_spoils_no_other_call() -> None:

@@ -264,6 +264,7 @@ from autograde.rubric.key import Key, pack_keys, unpack_keys
 from autograde.rubric.panel import to_display
 from autograde.rubric.recording import *
 from autograde.values.dispatch import to_plain
+from autograde.values.packing import pack
 
 def recorded(value):
     case = Case("f()", (), Outcome(value=to_plain(value)))
@@ -272,7 +273,7 @@ def recorded(value):
 key = Key("it", 2.0, (), (), recorded({expected}), (1e-6,), (False,))
 key = unpack_keys(pack_keys({{"it": key}}))["it"]
 for value, points in (({result}, 2), (7, 0)):
-    verdict = judge(unpack_recording(pack_recording(recorded(value))), key)
+    verdict = judge(unpack_recording(pack(recorded(value))), key)
     assert verdict.points == points
     assert to_display(verdict, [])
 """

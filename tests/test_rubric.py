@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import make_key, record
+from conftest import as_cell, make_key, record
 from torch import Tensor, nn
 
 from attention_course import course_model
@@ -21,22 +21,19 @@ from autograde.rubric.judge import judge, stop_in_words
 from autograde.rubric.probes.calls import ContractBroken, as_typed, parameter_names
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
-from autograde.rubric.recording import Recording, Stop, pack_recording
-from autograde.values.base import Unrecordable
-from autograde.values.dispatch import to_plain
+from autograde.rubric.recording import Recording, Stop
+from autograde.values.packing import pack
 
 
-def simple(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.call("first", answer, r.normal(3))
-        r.call("second", answer, r.normal(4))
+@as_cell
+def simple(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("first", answer, r.normal(3))
+    r.call("second", answer, r.normal(4))
 
 
-def counted(answer: Callable[..., Any]) -> None:
-    @rubric("it")
-    def _(r: Any) -> None:
-        r.each("a line", answer, (2,), (3,))
+@as_cell
+def counted(r: Any, answer: Callable[..., Any]) -> None:
+    r.each("a line", answer, (2,), (3,))
 
 
 @pytest.mark.parametrize("kind", [KeyError, SystemExit])
@@ -88,11 +85,10 @@ def test_arguments_are_recorded_as_they_were_before_the_call() -> None:
 
 
 def test_an_error_between_the_lines_is_told() -> None:
-    def cell(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.call("first", answer, r.normal(3))
-            missing_name  # noqa: B018, F821
+    @as_cell
+    def cell(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("first", answer, r.normal(3))
+        missing_name  # noqa: B018, F821
 
     recording = record(cell, lambda x: x)
     assert recording.stopped == Stop(
@@ -228,10 +224,9 @@ def test_arguments_beyond_the_last_parameter_are_numbered() -> None:
 
 @pytest.mark.parametrize("case", [2, "ab"])
 def test_a_case_that_is_no_tuple_is_refused(case: Any) -> None:
-    def cell(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.each("a line", answer, case)
+    @as_cell
+    def cell(r: Any, answer: Callable[..., Any]) -> None:
+        r.each("a line", answer, case)
 
     stopped = record(cell, lambda *x: 1).stopped
     assert stopped is not None
@@ -241,10 +236,9 @@ def test_a_case_that_is_no_tuple_is_refused(case: Any) -> None:
 
 
 def test_a_check_that_is_not_known_is_named() -> None:
-    def asks(answer: Callable[..., Any]) -> None:
-        @rubric("it")
-        def _(r: Any) -> None:
-            r.check("a line", "no_such_check", answer, (1,))
+    @as_cell
+    def asks(r: Any, answer: Callable[..., Any]) -> None:
+        r.check("a line", "no_such_check", answer, (1,))
 
     stopped = record(asks, lambda x: x).stopped
     assert stopped is not None
@@ -261,8 +255,8 @@ def test_a_rubric_is_recorded_again_on_the_practice_seed(
         session.again("it")
     with session.recording(session.PRACTICE_SEED) as practised:
         simple(lambda x: x)
-    (again,) = map(pack_recording, found)
-    assert again == pack_recording(practised["it"]) != pack_recording(recordings["it"])
+    (again,) = map(pack, found)
+    assert again == pack(practised["it"]) != pack(recordings["it"])
 
 
 class Doubling(nn.Module):
@@ -308,19 +302,6 @@ def test_double_runs_the_same_numbers_in_float64() -> None:
     narrow = record(simple, lambda x: x * 2).lines[0].cases[0].outcome.value
     assert wide.dtype == torch.float64
     assert torch.equal(wide.float(), narrow)
-
-
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [
-        (object(), "a object"),
-        (torch.zeros(2000, 2000), "a tensor of more than 1,000,000 entries"),
-        (torch.zeros(2, dtype=torch.complex64), "a tensor of torch.complex64, torch.strided"),
-        (torch.eye(2).to_sparse(), "a tensor of torch.float32, torch.sparse_coo"),
-    ],
-)
-def test_what_cannot_be_recorded_is_named(value: Any, name: str) -> None:
-    assert to_plain(value) == Unrecordable(name)
 
 
 def own_softmax(x: Tensor) -> Tensor:

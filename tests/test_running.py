@@ -200,7 +200,7 @@ class Quick:
         monkeypatch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
         monkeypatch.setattr(template, "prepare", lambda *_: None)
-        monkeypatch.setattr(feedback, "get_ready", lambda version: None)
+        monkeypatch.setattr(feedback, "warm_up", lambda version: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

@@ -45,7 +45,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(workers, "Worker", lambda *_: ThreadPoolExecutor(1))
     patch.setattr(workers, "start_template", lambda *_: None)
     patch.setattr(template, "prepare", lambda *_: None)
-    patch.setattr(feedback, "get_ready", lambda version: None)
+    patch.setattr(feedback, "warm_up", lambda version: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")
 

@@ -404,6 +404,18 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: np.zeros(base.MAX_ENTRIES + 1),
         "an array of more than 1,000,000 entries",
     ),
+    "a tensor too large": (
+        lambda: torch.zeros(base.MAX_ENTRIES + 1),
+        "a tensor of more than 1,000,000 entries",
+    ),
+    "complex numbers": (
+        lambda: torch.zeros(2, dtype=torch.complex64),
+        "a tensor of torch.complex64, torch.strided",
+    ),
+    "a sparse tensor": (
+        lambda: torch.eye(2).to_sparse(),
+        "a tensor of torch.float32, torch.sparse_coo",
+    ),
     "a time of day": (lambda: datetime(2026, 3, 1).time(), "a time"),
     "a Decimal that signals": (lambda: Decimal("snan"), "a Decimal"),
     "a Fraction too long": (lambda: Fraction(1, 10**5000), "a Fraction of thousands of digits"),

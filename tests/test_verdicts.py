@@ -5,22 +5,23 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from conftest import HERE
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograde.course.lessons import lessons
+from autograde.course.versions import Version
 from autograde.grading.record import Record, read_note, write_note
 from autograde.grading.running.job import job_of, seed_of
-from autograde.grading.submission import Problem
+from autograde.grading.submission import Place, Problem, Submission, Task
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice
 from autograde.values.base import Table
-from autograde.values.text import of_points
+from autograde.values.text import digest, of_points
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (
@@ -52,7 +53,7 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
     assert read_note(json.loads(json.dumps(write_note(record)))) == record
 
 
-A_LESSON: Any = SimpleNamespace(name="lesson", package="")
+A_LESSON = lessons(HERE)["02_causal_mask"]
 
 
 def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files: bytes) -> int:
@@ -60,9 +61,11 @@ def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files
     given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
     nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
     named = {".".join(name.rsplit("_", 1)): content for name, content in files.items()}
-    own = NotebookNode(cells=[each for each in nb.cells if each.id in left_out.split()])
-    _, job = job_of(Record(nb), A_LESSON, own, named, wall=False, secret=b"secret")
-    return job.seed
+    released = new_notebook(cells=[each for each in nb.cells if each.id in left_out.split()])
+    built = json.dumps(released).encode()
+    version = Version(A_LESSON, digest(repr(built)), b"", b"", built, b"")
+    task = Task(Submission(Place("student", A_LESSON), named), wall=False, secret=b"secret")
+    return job_of(Record(nb), version, task)[1].seed
 
 
 def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:

@@ -18,7 +18,7 @@ from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, 
 from autograde.course.versions import (
     Version,
     checksums,
-    notebook,
+    notebook_of,
     version_of,
     versions,
 )
@@ -203,7 +203,7 @@ def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
     lesson = without_a_line(lesson)
     now, earlier = versions(lesson)
     assert now.lesson == lesson
-    assert checksums(notebook(earlier)) == before != checksums(notebook(now))
+    assert checksums(notebook_of(earlier)) == before != checksums(notebook_of(now))
     assert earlier.kept
     assert HIDDEN in earlier.text.decode()
     names = {path.name for path in earlier.lesson.root.rglob("*") if path.is_file()}
@@ -234,7 +234,7 @@ def test_a_rubric_cell_that_was_deleted_says_nothing_of_the_version(lesson: Less
     lesson = without_a_line(lesson)
     found: tuple[Version, ...] = versions(lesson)
     now, earlier = found
-    nb = nbformat.from_dict(notebook(earlier))
+    nb = nbformat.from_dict(notebook_of(earlier))
     nb.cells = [cell for cell in nb.cells if grade_id(cell) != "test_apply_mask"]
     assert version_of(nb, found) is now
-    assert version_of(notebook(earlier), found) is earlier
+    assert version_of(notebook_of(earlier), found) is earlier

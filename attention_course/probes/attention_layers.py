@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attention_course.checks.of_attention import UNSAVED
 from attention_course.probes.operations import EMPTY, Devices
-from autograde.rubric.probes.calls import ContractBroken, raised
+from autograde.rubric.probes.calls import ContractBroken, outcome_of
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe, first_of
 from autograde.rubric.probes.weights import Weights, load
@@ -110,7 +110,7 @@ class AttentionProbe(LayerProbe):
             try:
                 layer(x.to(EMPTY))
             except Exception as error:  # code that asks for numbers cannot run there: no fault
-                if raised(error).not_attempted:
+                if outcome_of(error).not_attempted:
                     raise
         if devices.mixed:
             raise ContractBroken("forward uses a tensor that stayed behind")

@@ -34,10 +34,10 @@ class CopyProbe(Probe):
         """
 
         def run(weights: Weights, x: Tensor) -> Any:
-            _, target = self._copied(weights, sizes)
+            _, target = self._copied(weights, **sizes)
             return target.eval()(x)
 
-        self._record(line, run, inputs, sizes, ".eval()(x)")
+        self._record(line, run, *inputs, then=".eval()(x)", **sizes)
 
     def gives(self, line: str, x: Tensor, *names: str) -> None:
         """Record some of the target's weights after the copy.
@@ -46,10 +46,10 @@ class CopyProbe(Probe):
         """
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
-            _, target = self._copied(weights, {})
+            _, target = self._copied(weights)
             return {name: target.get_parameter(name) for name in names}
 
-        self._record(line, run, (x,), {})
+        self._record(line, run, x)
 
     def shares_nothing(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the target's and the source's outputs after the other one has been changed.
@@ -60,7 +60,7 @@ class CopyProbe(Probe):
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             found = {}
             for changed, other in (("original", "copy"), ("copy", "original")):
-                pair = dict(zip(("original", "copy"), self._copied(weights, sizes), strict=True))
+                pair = dict(zip(("original", "copy"), self._copied(weights, **sizes), strict=True))
                 with torch.no_grad():
                     for parameter in pair[changed].parameters():
                         parameter.mul_(-0.5)
@@ -68,7 +68,7 @@ class CopyProbe(Probe):
                 found[seen] = pair[other].eval()(x)
             return found
 
-        self._record(line, run, (x,), sizes)
+        self._record(line, run, x, **sizes)
 
     def keeps_source(self, line: str, x: Tensor) -> None:
         """Record whether the source keeps its parameters, their values, modes and requires_grad.
@@ -77,7 +77,7 @@ class CopyProbe(Probe):
         """
 
         def run(weights: Weights, x: Tensor) -> str:
-            source, _ = self._copied(weights, {})
+            source, _ = self._copied(weights)
             before = dict(self.source.build().named_parameters())
             if before.keys() != dict(source.named_parameters()).keys():
                 raise ContractBroken("the source has other parameters than before")
@@ -90,7 +90,7 @@ class CopyProbe(Probe):
                 raise ContractBroken("parameters of the source are frozen")
             return "unchanged"
 
-        self._record(line, run, (x,), {})
+        self._record(line, run, x)
 
     def learns(self, line: str, x: Tensor) -> None:
         """Record the target's output and gradients with other weights: it uses weights of its own.
@@ -100,7 +100,7 @@ class CopyProbe(Probe):
         others = self.target.drawn(line, x.dtype)
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
-            _, target = self._copied(weights, {})
+            _, target = self._copied(weights)
             if not all(parameter.requires_grad for parameter in target.parameters()):
                 raise ContractBroken("parameters of the copy are frozen")
             first = target.eval()(x)
@@ -108,9 +108,9 @@ class CopyProbe(Probe):
             slopes = [target.get_parameter(name).grad for name in others]
             return {"after the copy": first, "with other weights": target(x), "gradients": slopes}
 
-        self._record(line, run, (x,), {})
+        self._record(line, run, x)
 
-    def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
+    def _copied(self, weights: Weights, **sizes: Any) -> tuple[nn.Module, nn.Module]:
         """Return the source, built with these weights, and the target, after the copy."""
         like = next(iter(weights.values()))
         source, target = (
@@ -121,12 +121,7 @@ class CopyProbe(Probe):
         return source, target
 
     def _record(
-        self,
-        line: str,
-        run: Callable[..., Any],
-        inputs: Any,
-        sizes: Mapping[str, Any],
-        then: str = "",
+        self, line: str, run: Callable[..., Any], *inputs: Tensor, then: str = "", **sizes: Any
     ) -> None:
         weights = self.source.drawn(line, inputs[0].dtype, **_known(self.source, sizes))
         cases = [(weights, x) for x in inputs]

@@ -161,7 +161,7 @@ class ModelProbe(LayerProbe):
 
     def learned(self, layer: nn.Module, weights: Weights, x: Tensor) -> Weights:
         used = parameters_by_use(layer, weights, x)
-        return {name: used[name] for name in weights if name in used and name != MAY_LACK}
+        return {name: used[name] for name in weights if name != MAY_LACK}
 
 
 class SmallModel(nn.Module):

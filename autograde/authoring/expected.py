@@ -10,9 +10,10 @@ from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
-from autograde.rubric.recording import Recording, pack_recording, unpack_recording
+from autograde.rubric.recording import Recording, unpack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.base import BadData
+from autograde.values.packing import pack
 
 
 def _digest_of_lesson(lesson: Lesson) -> str:
@@ -68,7 +69,7 @@ def practice_key(reference: Program, exercise: Exercise, measured: Lines) -> Key
 def must_fit(recording: Recording) -> None:
     """Raises CourseError when what a rubric records of the reference is too large to be read."""
     try:
-        unpack_recording(pack_recording(recording))
+        unpack_recording(pack(recording))
     except BadData as error:
         raise CourseError(
             f"{recording.exercise}: what its rubric records is too large ({error}): draw smaller "

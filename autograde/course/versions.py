@@ -150,7 +150,7 @@ def _read(
 
 
 @lru_cache(maxsize=16)
-def notebook(version: Version) -> "NotebookNode":
+def notebook_of(version: Version) -> "NotebookNode":
     """Return the notebook that students got, with the points of today."""
     import nbformat
 
@@ -194,13 +194,13 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         CourseError: there is none, or it has other exercises than the gradebook.
     """
     now, found = among[0], _made_from(nb, among)
-    if found is None and not checksums(nb).keys() & checksums(notebook(now)).keys():
+    if found is None and not checksums(nb).keys() & checksums(notebook_of(now)).keys():
         exercises = named(name.removeprefix("test_") for name in checksums(nb))
         raise CourseError(f"not the notebook of {now.lesson.name}: its exercises are {exercises}")
     if found is None:
         raise CourseError(
             f"made from another version of {now.lesson.name}: since it was handed out, the rubric "
-            f"of {named(other_rubrics(nb, notebook(now)))} was changed. {ELSEWHERE}"
+            f"of {named(other_rubrics(nb, notebook_of(now)))} was changed. {ELSEWHERE}"
         )
     if changed := sorted(found.lesson.worth.keys() ^ now.lesson.worth.keys()):
         raise CourseError(
@@ -219,18 +219,18 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     mine, texts = checksums(nb), rubrics(nb)
     if not mine:  # its cells have lost their names, but not their text
         there = {cell.source for cell in nb.cells}
-        return max(among, key=lambda each: len(there & {c.source for c in notebook(each).cells}))
-    known = {name for version in among for name in checksums(notebook(version))}
+        return max(among, key=lambda each: len(there & {c.source for c in notebook_of(each).cells}))
+    known = {name for version in among for name in checksums(notebook_of(version))}
     own = mine.keys() & known
 
     def fits(version: Version) -> bool:
-        sums, right = checksums(notebook(version)), rubrics(notebook(version))
+        sums, right = checksums(notebook_of(version)), rubrics(notebook_of(version))
         return all(sums.get(n) == mine[n] or right.get(n) == texts[n] for n in own)
 
     found = next(filter(fits, among), None) if own else None
     if found is None:
         return None
-    return next(each for each in among if rubrics(notebook(each)) == rubrics(notebook(found)))
+    return next(each for each in among if rubrics(notebook_of(each)) == rubrics(notebook_of(found)))
 
 
 def _content(path: Path) -> bytes:

@@ -13,7 +13,7 @@ batch             many submissions, from start to end
   preloaded       imports what every worker needs
 submission        the plain data that coordinator and workers exchange
 limits            how much one submission may cost
-gradebook         nbgrader's database
+gradebook         nbgrader's database, and what lateness costs
 state             what is kept in .autograde/: lock, secret, results
 nbgrader_steps    the same steps for nbgrader's own commands
 """

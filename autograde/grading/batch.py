@@ -24,12 +24,12 @@ class How:
 
 
 def grade_class(
-    submissions: list[Place],
+    places: list[Place],
     how: How,
     report: Callable[[Done], None] = lambda done: None,
     say: Callable[[str], None] = lambda step: None,
 ) -> None:
-    """Grade submissions of one course.
+    """Grade the submissions of one course that lie in these places.
 
     If a call is killed at any moment, the next one goes on from what is stored.
 
@@ -43,17 +43,17 @@ def grade_class(
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
-    root, package = submissions[0].lesson.root, submissions[0].lesson.package
+    root, package = places[0].lesson.root, places[0].lesson.package
     with state.one_run(root):
         state.clear_the_way(root)
-        number = min(how.workers, len(submissions))
         if how.scheduler:
-            places = workers.on_cluster(how.scheduler, how.wall, package)
+            started = workers.on_cluster(how.scheduler, how.wall, package)
         else:
             require_one_grader(root)
-            now = how.regrade or any(state.read_entry(place) is None for place in submissions)
-            places = workers.on_this_machine(number, how.wall, package, now=now)
-        with places as (executors, share):
+            number = min(how.workers, len(places))
+            now = how.regrade or any(state.read_entry(place) is None for place in places)
+            started = workers.on_this_machine(number, how.wall, package, now=now)
+        with started as (executors, share):
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start
                 from autograde.course.config import course_config
@@ -65,7 +65,7 @@ def grade_class(
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
                 coordinator = Coordinator(root, config, gradebook, executors, share, how)
-                asyncio.run(coordinator.grade_all(submissions, report))
+                asyncio.run(coordinator.grade_all(places, report))
 
 
 def require_one_grader(root: Path) -> None:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
@@ -24,7 +25,7 @@ from traitlets.config import Config
 
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CourseError, Lesson
-from autograde.course.versions import notebook, versions
+from autograde.course.versions import notebook_of, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
@@ -65,7 +66,7 @@ class Opened:
 
     deciding: str
     versions: Any
-    handed_out: list[Any]
+    handed_out: list[NotebookNode]
     marks: dict[str, Marks]
 
 
@@ -106,8 +107,8 @@ class Coordinator:
             raise state.Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
-    async def grade_all(self, submissions: Sequence[Place], report: Callable[[Done], None]) -> None:
-        """Grade submissions, keeping the workers busy; report each when it is done.
+    async def grade_all(self, places: Sequence[Place], report: Callable[[Done], None]) -> None:
+        """Grade the submissions in these places, keeping the workers busy; report each when done.
 
         Those that others may have disturbed are graded again after them, one at a time.
 
@@ -122,7 +123,7 @@ class Coordinator:
                 if done is not None:
                     report(done)
 
-        todo = by_lesson(submissions)
+        todo = by_lesson(places)
         await asyncio.gather(*(keep_busy(each, todo) for each in [*self.executors] * AHEAD))
         self._alone = True
         await keep_busy(self.executors[0], by_lesson(self._aside))
@@ -164,7 +165,6 @@ class Coordinator:
         marks, entry = opened.marks.get(student), state.read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = _digest([opened.deciding, marks.extension if marks else "None", contents])
-        when = _when(submission)
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
@@ -174,12 +174,8 @@ class Coordinator:
             or entry.graded != _graded_digest(decided_by, marks)
             or not file.is_file()
         ):
-            ran = b"" if self.how.regrade else state.read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
-            grader = str(grader_of(lesson.package))
-            task = Task(submission, self.how.wall, self._secret, known, ran, self._alone, grader)
-            graded = await _work(executor, workers.grade_task, task, opened.versions)
-            self.save(place, when, graded)
+            graded = await self._have_graded(submission, known, opened, executor)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED, earlier=entry.earlier)
         else:  # people gave scores or comments since, or pages are made in another way
@@ -193,6 +189,18 @@ class Coordinator:
         both = f"{problem.rstrip('.')}. {remark}"
         said = both if problem and remark else problem or remark
         return Done(place, GRADED, said, earlier=graded.entry.earlier)
+
+    async def _have_graded(
+        self, submission: Submission, marks: Marks, opened: Opened, executor: Executor
+    ) -> Graded:
+        """Have a worker grade a submission that has these marks so far, and save what it gives."""
+        place, when = submission.place, _when(submission)
+        ran = b"" if self.how.regrade else state.read_ran(place)
+        grader = str(grader_of(place.lesson.package))
+        task = Task(submission, self.how.wall, self._secret, marks, ran, self._alone, grader)
+        graded: Graded = await _work(executor, workers.grade_task, task, opened.versions)
+        self.save(place, when, graded)
+        return graded
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -217,7 +225,7 @@ class Coordinator:
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        handed_out = [notebook(version) for version in found]
+        handed_out = [notebook_of(version) for version in found]
         opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
         self._opened[lesson] = opened
         return opened

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course.lessons import grade_id
-from autograde.course.versions import Version, notebook
+from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import highlighter, lexer_of, offline
 from autograde.grading.submission import Marks
@@ -81,10 +81,10 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def get_ready(version: Version) -> None:
+def warm_up(version: Version) -> None:
     """Make a lesson's page once in a process: later ones reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    nb = write_note(Record(deepcopy(notebook(version))))
+    nb = write_note(Record(deepcopy(notebook_of(version))))
     _exporter().from_notebook_node(nb, {"nbgrader": about})
 
 

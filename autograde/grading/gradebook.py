@@ -1,5 +1,6 @@
-"""Open and copy the gradebook, nbgrader's database; save to it, and read what it holds."""
+"""The gradebook, nbgrader's database: opened, copied, saved to and read; what lateness costs."""
 
+import math
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -22,17 +23,20 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
+from traitlets import Enum, Float
 from traitlets.config import Config
 
 from autograde.course.lessons import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
 
+DAY = 24 * 60 * 60
 SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
 """With that space nbgrader would read "-0500" as 500 seconds."""
 MOST_OF_A_TIME = 100
@@ -173,6 +177,32 @@ def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
 
 def _written(place: Place, name: str) -> Path:
     return state_folder(place.lesson.root) / "written" / place.student / place.lesson.name / name
+
+
+class LatePolicy(LateSubmissionPlugin):
+    """Takes nothing off, everything, or a percentage of the score for each day.
+
+    Nothing is taken off within the hours of grace. After that, days count from the due date, and
+    a day that has begun counts in full. No score falls below 0.
+    """
+
+    penalty_method = Enum(
+        ("none", "zero", "percent"), default_value="none", help="What lateness costs."
+    ).tag(config=True)
+    percent_per_day = Float(
+        10.0, help="With 'percent': the percentage taken off for each day that has begun."
+    ).tag(config=True)
+    grace_hours = Float(0.0, help="Hours after the due date without penalty.").tag(config=True)
+
+    def late_submission_penalty(
+        self, student_id: str, score: float, total_seconds_late: float
+    ) -> float | None:
+        if self.penalty_method == "none" or total_seconds_late <= self.grace_hours * 3600:
+            return None
+        if self.penalty_method == "zero":
+            return score
+        days = math.ceil(total_seconds_late / DAY)
+        return score * min(1.0, days * self.percent_per_day / 100)
 
 
 def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:

@@ -1,11 +1,10 @@
-"""Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins.
+"""Adapters: grading's steps as steps of nbgrader's own commands.
 
 A course may also have plain nbgrader assignments: in them each step makes way for nbgrader's own.
 nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
 import asyncio
-import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from nbconvert.exporters import NotebookExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor, Preprocessor
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import (
     ClearOutput,
     DeduplicateIds,
@@ -26,11 +24,11 @@ from nbgrader.preprocessors import (
     NbGraderPreprocessor,
     SaveAutoGrades,
 )
-from traitlets import Bool, Enum, Float
+from traitlets import Bool
 
 from autograde.course.data_files import withhold
 from autograde.course.lessons import CourseError, Lesson, find_root, lessons
-from autograde.course.versions import notebook, other_rubrics, version_of, versions
+from autograde.course.versions import notebook_of, other_rubrics, version_of, versions
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -44,7 +42,6 @@ from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Marks, Place, Submission, Task
 from autograde.words import named
 
-DAY = 24 * 60 * 60
 WALLED_KERNEL = "autograde-walled"
 """The name by which Jupyter's tools know a kernel behind the wall."""
 
@@ -92,7 +89,7 @@ class SubmissionExporter(NotebookExporter):
             record = parse_file(Path(filename), whole=True)
         else:
             place = Place(resources["nbgrader"]["student"], lesson)
-            handed_out = [notebook(version) for version in versions(lesson)]
+            handed_out = [notebook_of(version) for version in versions(lesson)]
             record = parse_submission(read_submission(place, course.ignore, handed_out))
         for number, cell in enumerate(record.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
@@ -135,13 +132,13 @@ class Restore(LessonStep):
         known = versions(lesson)
         version = version_of(nb, known)
         if version.kept:
-            changed = named(other_rubrics(nb, notebook(known[0])))
+            changed = named(other_rubrics(nb, notebook_of(known[0])))
             raise CourseError(
                 f"made from an earlier version of {lesson.name}: since it was handed out, "
                 f"the rubric of {changed} was changed. Grade it with `autograde grade`"
             )
         record = Record(nb, resources["problem"], remarks=resources["remarks"])
-        return write_note(restore(record, notebook(version)))
+        return write_note(restore(record, notebook_of(version)))
 
 
 class RunPlain(Execute):
@@ -211,7 +208,7 @@ class Run(LessonStep):
         if judged.fault:
             self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, pipeline.marks_of(judged, notebook(version), Marks()))
+            save_scores(gradebook, place, pipeline.marks_of(judged, notebook_of(version), Marks()))
         return write_note(judged)
 
 
@@ -236,29 +233,3 @@ class HandGrades(LessonStep):
         with Gradebook(about["db_url"]) as gradebook:
             about |= put_marks(nb, marks_of_class(gradebook, lesson, student)[student])
         return nb
-
-
-class LatePolicy(LateSubmissionPlugin):
-    """Takes nothing off, everything, or a percentage of the score for each day.
-
-    Nothing is taken off within the hours of grace. After that, days count from the due date, and
-    a day that has begun counts in full. No score falls below 0.
-    """
-
-    penalty_method = Enum(
-        ("none", "zero", "percent"), default_value="none", help="What lateness costs."
-    ).tag(config=True)
-    percent_per_day = Float(
-        10.0, help="With 'percent': the percentage taken off for each day that has begun."
-    ).tag(config=True)
-    grace_hours = Float(0.0, help="Hours after the due date without penalty.").tag(config=True)
-
-    def late_submission_penalty(
-        self, student_id: str, score: float, total_seconds_late: float
-    ) -> float | None:
-        if self.penalty_method == "none" or total_seconds_late <= self.grace_hours * 3600:
-            return None
-        if self.penalty_method == "zero":
-            return score
-        days = math.ceil(total_seconds_late / DAY)
-        return score * min(1.0, days * self.percent_per_day / 100)

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from autograde.course.lesson_files import parse_text
 from autograde.course.lessons import Lesson, named_cells
-from autograde.course.versions import Version, notebook, version_of
+from autograde.course.versions import Version, notebook_of, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
@@ -45,10 +45,10 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     """
     record = parse_submission(task.submission)
     version = version_of(record.nb, versions)
-    record = restore(record, notebook(version))
+    record = restore(record, notebook_of(version))
     record = replace(record, earlier=version.kept, walled=task.wall)
     record, ran = grade_restored(record, version, task)
-    marks = marks_of(record, notebook(version), task.marks)
+    marks = marks_of(record, notebook_of(version), task.marks)
     put_schemes(record.nb, version)
     seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
     entry = Entry(
@@ -68,25 +68,23 @@ def grade_restored(record: Record, version: Version, task: Task) -> tuple[Record
     The reference runs while the notebook does. The last run is used again if it ran the same job.
     """
     compute_on_one_thread()  # there is already one process for each core
-    lesson, released = version.lesson, notebook(version)
-    files, secret = task.submission.files, task.secret
-    record, job = job_of(record, lesson, released, files, wall=task.wall, secret=secret)
+    record, job = job_of(record, version, task)
     last = Ran.from_bytes(task.ran)
     ran = last if last and last.key == job.key and not record.problem else None
     with ThreadPoolExecutor(1) as meanwhile:
-        secret_keys = meanwhile.submit(keys_of, version, job.seed) if secret else None
         practice = meanwhile.submit(practice_of, version)
-        keys = secret_keys or practice  # a student's copy has no reference
-        meanwhile.submit(feedback.get_ready, version)  # if this fails, so does the page later
+        keys = practice  # a student's copy has no reference
+        if task.secret:
+            keys = meanwhile.submit(keys_of, version, job.seed)
+        meanwhile.submit(feedback.warm_up, version)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
-        look = FirstLook(keys.result if secret else dict)
+        look = FirstLook(keys.result if task.secret else dict)
         if ran is None and not record.problem:
             ran = run_job(job, look, alone=task.alone)
     if ran:
         record = put_outputs(record, ran)
-    record = judge_notebook(
-        record, lesson, keys.result(), practice.result() if secret else {}, look.verdicts, released
-    )
+    mistakes = practice.result() if task.secret else {}
+    record = judge_notebook(record, version, keys.result(), mistakes, look.verdicts)
     return as_shown(record, version), ran
 
 
@@ -148,7 +146,7 @@ def practice_of(version: Version) -> dict[str, Key]:
 def as_shown(record: Record, version: Version) -> Record:
     """Return a judged notebook as pages may show it, with all that they say of the lesson."""
     lesson = version.lesson
-    remarks = [*record.remarks, *sanitise(record.nb, notebook(version))]
+    remarks = [*record.remarks, *sanitise(record.nb, notebook_of(version))]
     show_verdicts(record, lesson)
     ways = {
         name: each

@@ -12,8 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -21,7 +20,6 @@ from pathlib import Path
 
 from autograde.course.lessons import CourseError, state_folder
 from autograde.files import FRESH, write_whole
-from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.submission import Entry, Place
 from autograde.values.packing import from_plain
 
@@ -108,39 +106,13 @@ def course_secret(root: Path) -> bytes:
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        entry: Entry = from_plain(Entry, json.loads(_kept("graded", place).read_bytes()))
+        return from_plain(Entry, json.loads(_kept("graded", place).read_bytes()))
     except (OSError, ValueError):
         return None
-    return entry
 
 
 def keep_entry(place: Place, entry: Entry) -> None:
     write_whole(_kept("graded", place), json.dumps(asdict(entry)).encode())
-
-
-AGAIN = {
-    RUNS: ("What the grader records has changed", "submission", "run and judged again"),
-    JUDGES: ("The grader's judge has changed", "submission", "judged again"),
-    SHOWS: ("The grader's feedback page has changed", "page", "made again"),
-}
-"""The words for a part of the grader that has changed."""
-
-
-def again(places: Iterable[Place]) -> list[str]:
-    """Say what another grader than this one has graded, and what is done with it for that."""
-    entries = ((read_entry(place), grader_of(place.lesson.package)) for place in places)
-    parts = (_other_part(entry.grader, now) for entry, now in entries if entry)
-    counts = Counter(filter(None, parts))
-    return [
-        f"{what} since the last run: {number} {noun}{' is' if number == 1 else 's are'} {done}."
-        for part, (what, noun, done) in AGAIN.items()
-        if (number := counts[part])
-    ]
-
-
-def _other_part(grader: Grader, now: Grader) -> str:
-    """Return the first part in which a grader differs from the one that is running, or ""."""
-    return next((part for part in AGAIN if getattr(grader, part) != getattr(now, part)), "")
 
 
 def read_ran(place: Place) -> bytes:

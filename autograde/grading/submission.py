@@ -126,8 +126,8 @@ class Task:
     """One submission to grade.
 
     `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
-    `secret` is the course's, as in `job_of`. `alone` says that no other submission is graded
-    meanwhile. A worker refuses it if its own grader is not the `grader`.
+    `secret` is the course's, which a student's copy lacks. `alone` says that no other submission is
+    graded meanwhile. A worker refuses it if its own grader is not the `grader`.
     """
 
     submission: Submission

@@ -19,6 +19,7 @@ from autograde.course.lessons import (
     named_cells,
 )
 from autograde.course.package import bring_in
+from autograde.course.versions import Version, notebook_of
 from autograde.grader import grader_of
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
@@ -59,15 +60,15 @@ class FirstLook:
 
 def judge_notebook(
     record: Record,
-    lesson: Lesson,
+    version: Version,
     keys: dict[str, Key],
     practice: dict[str, Key],
-    seen: Mapping[str, Verdict] | None = None,
-    released: NotebookNode | None = None,
+    seen: Mapping[str, Verdict],
 ) -> Record:
     """Put the verdict on every exercise into the record.
 
-    If judging fails on one exercise, the others keep their points, and the record says so.
+    If judging fails on one exercise, the others keep their points, and the record says so. The
+    verdict on a wrong answer names what the student's own cells bound anew.
 
     Args:
         record: its notebook has run; outputs are as they left the kernel.
@@ -75,9 +76,8 @@ def judge_notebook(
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
-        released: the notebook that students were given. With it, a wrong answer's verdict names
-            what the student's own cells bound anew.
     """
+    lesson, released = version.lesson, notebook_of(version)
     bring_in(lesson.package)
     cells = named_cells(record.nb)
     problem = record.problem.words if record.problem else ""
@@ -87,7 +87,7 @@ def judge_notebook(
         name = exercise.name
         try:
             outputs = cells[exercise.rubric_cell].get("outputs", [])
-            verdict = (seen or {}).get(name) or _judge_outputs(name, outputs, keys[name], problem)
+            verdict = seen.get(name) or _judge_outputs(name, outputs, keys[name], problem)
         except Exception as error:
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged[name] = traceback.format_exc()
@@ -171,7 +171,7 @@ def _explained(
     exercise: Exercise,
     record: Record,
     earlier: list[str],
-    released: NotebookNode | None,
+    released: NotebookNode,
 ) -> Verdict:
     """Return the verdict on a wrong answer with what happened around it in its note.
 
@@ -184,7 +184,7 @@ def _explained(
     said += [f"Rubric cell: {text}." for text in record.notes.get(exercise.rubric_cell, [])]
     outputs = named_cells(record.nb)[exercise.name].get("outputs", [])
     said += [visible(_raised(each)) for each in outputs if each.output_type == "error"]
-    if released and verdict.judged:
+    if verdict.judged:
         said += rebound(record.nb, released, exercise)
     if earlier and verdict.judged:
         said.append(repair_first(earlier))

@@ -1,5 +1,4 @@
-"""Read Moodle's grading worksheet: who has which number in this assignment, and when they
-handed in."""
+"""Read Moodle's grading worksheet: who has which number in this assignment, and handed in when."""
 
 import csv
 import json

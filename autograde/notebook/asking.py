@@ -8,7 +8,7 @@ from typing import Any
 
 from autograde.notebook import practice
 from autograde.progress import Standing
-from autograde.rubric.judge import Failure, unmarked
+from autograde.rubric.judge import Failure, as_failure
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 
@@ -100,7 +100,7 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     judged = verdict.lines[place]
     shown = judged.failure
     if not (shown and shown.sentence):
-        shown = unmarked(known, judged, verdict.note)
+        shown = as_failure(known, judged, verdict.note)
     return Example(f"{name}: {expected.name}", known.call, *values, shown)
 
 

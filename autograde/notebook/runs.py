@@ -27,7 +27,7 @@ from autograde.notebook.saved import Cells, binds
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, names_of, read_names
-from autograde.rubric.probes.calls import raised
+from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.session import CellEnded
 
@@ -231,5 +231,5 @@ def _cause(error: BaseException) -> str:
     """Return in words the error that came out of a function of a cell, and the line; or ""."""
     if not _functions(error):
         return ""
-    found = raised(error)
+    found = outcome_of(error)
     return f": {found.error}: {found.message}" + (f" (in {found.at})" if found.at else "")

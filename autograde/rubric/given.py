@@ -16,7 +16,7 @@ from autograde.rubric.names import names_of
 from autograde.values.dispatch import copied
 
 PLACE = "__given__"
-"""The name in a notebook under which what the lesson gives is kept."""
+"""The name in a notebook's namespace under which what the lesson gives is kept."""
 MOST = 10_000
 """The most items of a container that is copied; what rubrics read is small."""
 OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
@@ -40,23 +40,23 @@ class Given:
         return self.names.get(name, getattr(builtins, name, None))
 
 
-def given_in(notebook: dict[str, Any]) -> Given:
+def given_in(namespace: dict[str, Any]) -> Given:
     """Return what the lesson gave in a notebook, so far."""
-    found = notebook.get(PLACE)
+    found = namespace.get(PLACE)
     return found if isinstance(found, Given) else Given()
 
 
-def keep(source: str, notebook: dict[str, Any], rubric: Callable[..., Any]) -> None:
+def keep(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> None:
     """Keep what a cell that has run bound, if it imports `rubric`.
 
     A second such cell counts only if it is the first run again: the student may have written it.
     """
     bound = names_of(source).bound
-    if "rubric" not in bound or notebook.get("rubric") is not rubric:
+    if "rubric" not in bound or namespace.get("rubric") is not rubric:
         return
-    if given_in(notebook).source in ("", source):
-        names = {name: notebook[name] for name in bound if name in notebook}
-        notebook[PLACE] = Given(source, {name: _copy(value) for name, value in names.items()})
+    if given_in(namespace).source in ("", source):
+        names = {name: namespace[name] for name in bound if name in namespace}
+        namespace[PLACE] = Given(source, {name: _copy(value) for name, value in names.items()})
 
 
 def _copy(value: Any) -> Any:
@@ -75,10 +75,10 @@ def with_given_names(lines: Callable[..., Any]) -> Callable[..., Any]:
     """
     if not isinstance(lines, FunctionType):
         return lines
-    notebook = lines.__globals__
+    namespace = lines.__globals__
     shadowing = {name for name in vars(builtins) if not name.startswith("_")}
-    names = {name: value for name, value in notebook.items() if name not in shadowing}
-    for name, value in given_in(notebook).names.items():
+    names = {name: value for name, value in namespace.items() if name not in shadowing}
+    for name, value in given_in(namespace).names.items():
         names[name] = _reading(value, names) if _is_own(value) else value
     return _reading(lines, names)
 

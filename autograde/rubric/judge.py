@@ -230,7 +230,7 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     return Failure(_readable(sentence), call, *tables, inputs, simplest)
 
 
-def unmarked(case: Case, line: LineVerdict, note: str) -> Failure:
+def as_failure(case: Case, line: LineVerdict, note: str) -> Failure:
     """Return a case of a line that is right, or was not judged, in the form of a failing one."""
     call, value = case.call.split("\n")[-1], in_full(case.outcome.value)
     said = "is right." if line.passed else f"was not judged. {note}"

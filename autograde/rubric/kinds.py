@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
-from importlib import import_module
 from math import isclose, isnan
 
 from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable, worst
 from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
-from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
-from autograde.values.dispatch import apart, says_much
+from autograde.values.base import SAME, Difference, Plain, differs, shorten
+from autograde.values.dispatch import apart, module_named, says_much
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""
@@ -76,13 +75,8 @@ class AnyColumnOrder(Call):
     """A DataFrame whose columns may stand in any order."""
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
-        return super().compare_values(_columns_sorted(got), _columns_sorted(expected))
-
-
-def _columns_sorted(value: Plain) -> Plain:
-    if not isinstance(value, Record) or value.what != "DataFrame":
-        return value
-    return import_module("autograde.values.frames").columns_sorted(value)
+        in_order = module_named("frames").columns_sorted
+        return super().compare_values(in_order(got), in_order(expected))
 
 
 class Gradient(Call):
@@ -108,12 +102,19 @@ class Gradient(Call):
         return Difference(largest.distance, note=f"{where}. {largest.note}".strip())
 
 
-class Refuses(Call):
-    """Bad arguments that must raise a ValueError, or the error that the rubric names."""
+class Claim(Call):
+    """Something said of an answer in words: it is right or wrong, and never nearly right."""
 
     weight = 1.0
     tolerance: float | None = 0.0
     claim = True
+
+    def telling(self, outcome: Outcome) -> bool:
+        return False
+
+
+class Refuses(Claim):
+    """Bad arguments that must raise a ValueError, or the error that the rubric names."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         readable = got.error is not None or isinstance(got.value, str)
@@ -129,11 +130,8 @@ class Refuses(Call):
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         return got.error == known.error and _manner(got.value) == _manner(known.value)
 
-    def telling(self, outcome: Outcome) -> bool:
-        return False
 
-
-class Unchanged(Refuses):
+class Unchanged(Claim):
     """Arguments that no call may change."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
@@ -152,7 +150,7 @@ class Unchanged(Refuses):
         return {change for _, change in got.value} == {change for _, change in known.value}
 
 
-class Forbids(Refuses):
+class Forbids(Claim):
     """Functions that the answer must not use."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from autograde.values.base import Plain
-from autograde.values.packing import from_plain, pack, unpack
+from autograde.values.packing import from_plain, unpack
 
 MIME = "application/vnd.autograde.recording+json"
-"""The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""
+"""The MIME type under which a recording leaves the kernel: packed, in base64."""
 PRACTICE_MIME = "application/vnd.autograde.practice+json"
 """The MIME type under which the grader adds a rubric's practice recording to a notebook."""
 
@@ -88,16 +88,10 @@ class Recording:
     stopped: Stop | None = None
 
 
-def pack_recording(recording: Recording) -> bytes:
-    """Return the bytes that leave the kernel."""
-    return pack(recording)
-
-
 def unpack_recording(data: bytes) -> Recording:
     """Return the recording in untrusted bytes.
 
     Raises:
-        BadData: the bytes are not what `pack_recording` writes.
+        BadData: the bytes are not a recording that was packed.
     """
-    recording: Recording = from_plain(Recording, unpack(data))
-    return recording
+    return from_plain(Recording, unpack(data))

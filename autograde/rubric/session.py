@@ -18,7 +18,8 @@ from IPython.core.error import StdinNotImplementedError
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from autograde.rubric.recording import MIME, Recording, pack_recording
+from autograde.rubric.recording import MIME, Recording
+from autograde.values.packing import pack
 
 PRACTICE_SEED = 20170612
 """Any number would do; practice data are made with this one."""
@@ -134,6 +135,6 @@ def again(exercise: str) -> None:
 
 def hand_over(recording: Recording) -> None:
     """Display a recording for the grader, and end the cell by RecordedNotJudged."""
-    data = base64.b64encode(pack_recording(recording)).decode()
+    data = base64.b64encode(pack(recording)).decode()
     display({MIME: data, "text/plain": f"{recording.exercise}: recorded"}, raw=True)
     raise RecordedNotJudged(f"{recording.exercise}: recorded, not judged")

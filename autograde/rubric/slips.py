@@ -10,16 +10,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, prod
+from math import prod
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, RESULTS, wrong_cases
 from autograde.rubric.recording import REFUSAL, Case, Outcome
-from autograde.values.base import Plain, float_types, inside
-from autograde.values.dispatch import apart, cast_like, module_of, says_much
+from autograde.values.base import NEAR, Plain, float_types, inside
+from autograde.values.dispatch import apart, cast_like, module_named, module_of, says_much
 
-NEAR = 1e-5
-"""Numbers this close are the same: a slip is not a matter of rounding."""
 MOST_SORTED = 10_000
 """The most numbers that are sorted to see whether they only stand elsewhere."""
 
@@ -108,9 +106,8 @@ def _scaled(got: Plain, expected: Plain) -> Plain:
         return None
     if not float_types(got) or not float_types(expected):
         return None
-    size = float((expected * expected).sum())
-    factor = float((got * expected).sum()) / size if size else 0.0
-    return got / factor if factor and isfinite(factor) else None
+    factor = module_named("numbers").factor_between(got, expected)
+    return got / factor if factor else None
 
 
 def _nearly(outcome: Outcome, case: Case) -> bool:

@@ -6,7 +6,8 @@ python        numbers, text, containers, named tuples, dataclasses; differences 
 exact         dates, spans of time, Decimals and Fractions
 arrays        NumPy's arrays and scalars
 tensors       torch's tensors; modules, given to answers
-frames        pandas' DataFrames, Series and Indexes; frame_tables shows them
+frames        pandas' DataFrames, Series and Indexes; frame_tables: their columns, which dtypes
+              are alike, and as tables
 numbers       arrays of numbers: distance, first difference, tables; for all of the above
 loaded        torch, where something has imported it
 packing       plain data to bytes and back, without code being run

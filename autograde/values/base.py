@@ -27,6 +27,9 @@ LARGEST = 8
 FEW = 6
 """Fewer entries of 0, or characters, than this say little."""
 
+NEAR = 1e-5
+"""Numbers this close differ by rounding: they are not marked as wrong, and show no slip."""
+
 Plain = Any
 """A number, text, bytes, None, one of EXACT_TYPES, a list, tuple, set or dict of such, a tensor, an
 array, a Record."""
@@ -192,7 +195,7 @@ def shorten(text: str, limit: int = 160) -> str:
     return short(" ".join(text.split()), limit)
 
 
-def of(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count in words: 1 item, 2 items."""
     return f"{count} {noun}{'s' * (count != 1)}"
 

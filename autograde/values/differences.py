@@ -13,10 +13,10 @@ from autograde.values.base import (
     Plain,
     Record,
     Unrecordable,
+    counted,
     differs,
     first_difference,
     numerals,
-    of,
     unrecordable,
     worst_inside,
 )
@@ -104,7 +104,7 @@ def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Differe
     if not isinstance(got, list | tuple):
         return other(got, expected)
     if len(got) != len(expected):
-        said = f"has {of(len(got), 'item')}, expected {len(expected)}"
+        said = f"has {counted(len(got), 'item')}, expected {len(expected)}"
         return differs(said, pair=(got, expected))
     scale = _scale(expected)
     least = PART * scale if isinstance(expected, tuple) else scale

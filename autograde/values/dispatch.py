@@ -43,7 +43,7 @@ class Values(Protocol):
 def module_of(value: Any) -> Values:
     """Return the module that knows a value, live or recorded."""
     if isinstance(value, Record):
-        return cast(Values, named(RECORDS.get(value.what, "python")))
+        return cast(Values, module_named(RECORDS.get(value.what, "python")))
     return _module_of_type(cast(Hashable, type(value)))
 
 
@@ -51,10 +51,10 @@ def module_of(value: Any) -> Values:
 def _module_of_type(of: Any) -> Values:
     homes = (str(part.__module__).partition(".")[0] for part in of.__mro__)
     known = (LIBRARIES[home] for home in homes if home in LIBRARIES)
-    return cast(Values, named(next(known, "python")))
+    return cast(Values, module_named(next(known, "python")))
 
 
-def named(name: str) -> Any:
+def module_named(name: str) -> Any:
     """Return the module of values that has this name."""
     return import_module(f"autograde.values.{name}")
 

@@ -1,4 +1,4 @@
-"""Records of DataFrames, Series and Indexes as tables, with their labels."""
+"""Records of DataFrames, Series and Indexes: their columns, which dtypes are alike, as tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from autograde.values import dispatch, numbers
 from autograde.values.base import LARGEST, Plain, Record, Table, Tables, in_one_format, shorten
-from autograde.values.layout import NEAR, brief
+from autograde.values.layout import brief, differ
 
 TEXT = "text"
 """The name for both of pandas' dtypes of text, `object` and `str`."""
@@ -74,7 +74,7 @@ def _wrong_labels(got: Record, expected: Record, axis: str, place: int) -> list[
     return [
         i
         for i, label in enumerate(mine[shown], start=shown.start)
-        if i >= len(wanted) or dispatch.apart(label, wanted[i]).distance > NEAR
+        if i >= len(wanted) or differ(label, wanted[i])
     ]
 
 
@@ -84,7 +84,7 @@ def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
         return range(length(got))
     if isinstance(got, Record):
         pairs = enumerate(zip(items(got), items(expected), strict=True))
-        return [i for i, pair in pairs if dispatch.apart(*pair).distance > NEAR]
+        return [i for i, pair in pairs if differ(*pair)]
     if not numbers.same_type(got, expected):
         return range(length(got))
     return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]

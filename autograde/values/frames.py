@@ -226,8 +226,10 @@ cast_like, says_much = python.cast_like, python.says_much
 side_by_side, in_full = frame_tables.side_by_side, frame_tables.in_full
 
 
-def columns_sorted(frame: Record) -> Record:
-    """Return the record of a DataFrame with its columns in the order of their names."""
+def columns_sorted(frame: Plain) -> Plain:
+    """Return a DataFrame's record with the columns in the order of their names; others as is."""
+    if not isinstance(frame, Record) or frame.what != "DataFrame":
+        return frame
     names = frame.parts["columns"]
     labels = items(names.parts["labels"])
     order = sorted(range(len(labels)), key=lambda i: repr(labels[i]))

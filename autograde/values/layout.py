@@ -8,15 +8,16 @@ from itertools import islice
 from autograde.values import dispatch
 from autograde.values.base import (
     LARGEST,
+    NEAR,
     Plain,
     Record,
     Table,
     Tables,
     Unrecordable,
+    counted,
     first_difference,
     in_one_format,
     numeral,
-    of,
 )
 from autograde.values.text import short
 
@@ -26,8 +27,6 @@ MOST_COMPARED = 200
 """The most items of a set that an item is compared with, to see whether one is near."""
 COMPARED = (list | tuple | Record, set | frozenset, dict, str, bytes)
 """Values of one of these kinds are compared row by row."""
-NEAR = 1e-5
-"""Numbers as near as this are not marked as wrong."""
 
 MISSING = object()
 """What stands for the item that a missing row would hold."""
@@ -90,9 +89,9 @@ def _wrong(mine: list[Row], wanted: list[Row], got: Plain) -> list[int]:
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         others = [*items][:MOST_COMPARED]
-        return [i for i in alone if all(_differ(mine[i][1], other) for other in others)]
+        return [i for i in alone if all(differ(mine[i][1], other) for other in others)]
     pairs = zip(mine, _beside(mine, wanted, got), strict=True)
-    wrong = (i for i, ((_, item), other) in enumerate(pairs) if _differ(item, other))
+    wrong = (i for i, ((_, item), other) in enumerate(pairs) if differ(item, other))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
 
 
@@ -107,7 +106,8 @@ def _beside(rows: list[Row], others: list[Row], value: Plain) -> list[Plain]:
     return beside + [MISSING] * (len(rows) - len(beside))
 
 
-def _differ(item: Plain, other: Plain) -> bool:
+def differ(item: Plain, other: Plain) -> bool:
+    """Return whether an item is marked as wrong beside the one that was expected."""
     return other is MISSING or dispatch.apart(item, other).distance > NEAR
 
 
@@ -129,7 +129,7 @@ def _table(
     ]
     named = isinstance(value, dict | Record)
     alone = [named and bool(beside) and other is MISSING for other in others]
-    caption = [_counted(value, len(rows)), where]
+    caption = [_with_count(value, len(rows)), where]
     if len(rows) > LARGEST and shown:
         caption.append(f"{start + 1} to {start + len(shown)} of them")
     labels = tuple(name for name, _ in shown)
@@ -161,18 +161,18 @@ def _entry(item: Plain, other: Plain) -> tuple[str, int]:
     return short(dots + repr(item[start:]), WIDEST), len(before)
 
 
-def _counted(value: Plain, count: int) -> str:
+def _with_count(value: Plain, count: int) -> str:
     """Return what a value is and how much it holds."""
     match value:
         case str():
-            return f"text of {of(len(value), 'character')}"
+            return f"text of {counted(len(value), 'character')}"
         case bytes():
-            return of(len(value), "byte")
+            return counted(len(value), "byte")
         case Record():
             return f"{value.what} {value.name}"
         case dict():
-            return f"dict of {of(count, 'key')}"
-    return f"{type(value).__name__} of {of(count, 'item')}"
+            return f"dict of {counted(count, 'key')}"
+    return f"{type(value).__name__} of {counted(count, 'item')}"
 
 
 def brief(value: Plain) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from math import inf, isclose
+from math import inf, isclose, isfinite
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from autograde.values.base import (
     LARGEST,
+    NEAR,
     SAME,
     Difference,
     Table,
@@ -125,7 +126,7 @@ def _place(flat: int, of: Array) -> tuple[int, ...]:
 
 def wrong_entries(got: Array, expected: Array) -> NDArray[np.bool_]:
     """Return an array of the shape of both: True where an entry is off."""
-    return _errors(got, expected) > 1e-5 * _scale(expected)
+    return _errors(got, expected) > NEAR * _scale(expected)
 
 
 def _without_rounding(numbers: Array, scale: float) -> Array:
@@ -177,11 +178,15 @@ def same_numbers(got: Array, expected: Array) -> bool:
     return got.size == expected.size and _close(got.reshape(-1), expected.reshape(-1))
 
 
+def factor_between(got: Any, expected: Any) -> float:
+    """Return the number times which the expected ones come nearest the result's; 0 if none does."""
+    size = float((expected * expected).sum())
+    factor = float((got * expected).sum()) / size if size else 0.0
+    return factor if isfinite(factor) else 0.0
+
+
 def _factor(got: Array, expected: Array) -> str:
-    norm = float((expected * expected).sum())
-    if norm == 0 or not (np.isfinite(got) & np.isfinite(expected)).all():
-        return ""
-    factor = float((got * expected).sum()) / norm
+    factor = factor_between(got, expected)
     if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
         if isclose(factor, -1, rel_tol=1e-3):
             return "Every entry has the wrong sign."

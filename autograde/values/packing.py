@@ -11,15 +11,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError, deserialize
 
 from autograde.values import exact
 from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Record, Unrecordable
-from autograde.values.dispatch import RECORDS, named
+from autograde.values.dispatch import RECORDS, module_named
 from autograde.values.python import hashable
 from autograde.values.text import well_formed
+
+T = TypeVar("T")
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_HEADER = 2 * 1024 * 1024
@@ -87,7 +89,7 @@ def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-def from_plain(wanted: Any, plain: Plain) -> Any:
+def from_plain(wanted: type[T], plain: Plain) -> T:
     """Return plain data as a value of a type: a dataclass, or a tuple or dict of dataclasses.
 
     A field that has a default may be missing: an earlier version may not have known it.
@@ -95,15 +97,19 @@ def from_plain(wanted: Any, plain: Plain) -> Any:
     Raises:
         BadData: the data do not fit the type.
     """
+    return cast(T, _as(wanted, plain))
+
+
+def _as(wanted: Any, plain: Plain) -> Any:
     if is_dataclass(wanted):
         return _object(wanted, plain)
     outer, inner = get_origin(wanted), get_args(wanted)
     if outer is UnionType:  # something | None
-        return None if plain is None else from_plain(inner[0], plain)
+        return None if plain is None else _as(inner[0], plain)
     if outer is tuple and isinstance(plain, list | tuple):
-        return tuple(from_plain(inner[0], item) for item in plain)
+        return tuple(_as(inner[0], item) for item in plain)
     if outer is dict and isinstance(plain, dict):
-        return {inner[0](name): from_plain(inner[1], item) for name, item in plain.items()}
+        return {inner[0](name): _as(inner[1], item) for name, item in plain.items()}
     if wanted is Any or isinstance(plain, int | float if wanted is float else outer or wanted):
         return plain
     raise BadData(f"a {wanted.__name__} was expected, not a {type(plain).__name__}")
@@ -116,7 +122,7 @@ def _object(wanted: Any, plain: Plain) -> Any:
     if missing := [each for each in _needed(wanted) if each not in plain]:
         raise BadData(f"a {name} lacks {missing[0]!r}")
     there = {each: hint for each, hint in hints.items() if each in plain}
-    return wanted(**{each: from_plain(hint, plain[each]) for each, hint in there.items()})
+    return wanted(**{each: _as(hint, plain[each]) for each, hint in there.items()})
 
 
 _hints = cache(get_type_hints)
@@ -167,10 +173,10 @@ def _to_blob(value: Any, blobs: dict[str, Blob]) -> Any:
     key = f"t{len(blobs):04d}"
     library = type(value).__module__.partition(".")[0]
     if library == "torch":
-        blobs[key] = named("tensors").to_bytes(value)
+        blobs[key] = module_named("tensors").to_bytes(value)
         return {"tensor": key}
     if library == "numpy":
-        form, data = named("arrays").to_bytes(value)
+        form, data = module_named("arrays").to_bytes(value)
         blobs[key] = ("U8", [len(data)], data)
         return {"array": [key, *form]}
     raise TypeError(f"cannot pack a {type(value).__name__}")
@@ -190,10 +196,10 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
     ((tag, content),) = tree.items()
     match tag:
         case "tensor":  # named twice, a blob would cost twice its bytes
-            return named("tensors").from_bytes(*blobs.pop(content))
+            return module_named("tensors").from_bytes(*blobs.pop(content))
         case "array":
             key, *form = content
-            return named("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
+            return module_named("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
         case "int":
             return int(content)
         case "float":
@@ -219,7 +225,7 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
             name, of, parts = content
             parts_by_name = {well_formed(str(part)): inner(item) for part, item in parts}
             record = Record(well_formed(name), well_formed(of), parts_by_name)
-            if record.what in RECORDS and not named(RECORDS[record.what]).is_whole(record):
+            if record.what in RECORDS and not module_named(RECORDS[record.what]).is_whole(record):
                 raise BadData(f"a {record.what} that lacks a part")
             return record
         case "unrecordable":

@@ -16,11 +16,12 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import Lesson, code_cells, grade_id
+from autograde.course.lessons import code_cells, grade_id
+from autograde.course.versions import Version, notebook_of
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.record import Record
-from autograde.grading.submission import ADDRESS, Problem
+from autograde.grading.submission import ADDRESS, Problem, Task
 from autograde.rubric.names import UNREADABLE, Names, read_names
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.packing import from_plain
@@ -107,41 +108,28 @@ class Ran:
     def from_bytes(cls, data: bytes) -> "Ran | None":
         """Read what `to_bytes` made; None if it was cut short or changed."""
         try:
-            ran: Ran = from_plain(cls, json.loads(gzip.decompress(data)))
+            return from_plain(cls, json.loads(gzip.decompress(data)))
         except (OSError, EOFError, ValueError, zlib.error):
             return None
-        return ran
 
 
-def job_of(
-    record: Record,
-    lesson: Lesson,
-    released: NotebookNode,
-    files: dict[str, bytes],
-    *,
-    wall: bool,
-    secret: bytes = b"",
-) -> tuple[Record, Job]:
+def job_of(record: Record, version: Version, task: Task) -> tuple[Record, Job]:
     """Return the job of a restored notebook, and note which cells are left out of it.
 
     Those are the lesson's own cells that no graded or student's cell needs. Files that no code of
-    a lesson reads are left out as well.
-
-    Args:
-        released: the notebook that students were given.
-        files: what was handed in.
-        secret: the course's, which with the job decides the seed; without it that of practice is
-            used.
+    a lesson reads are left out as well. The course's secret decides the seed with the job; without
+    it that of practice is used.
     """
-    left_out = not_needed(record.nb, released)
+    lesson, files = version.lesson, task.submission.files
+    left_out = not_needed(record.nb, notebook_of(version))
     cells = tuple(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
         for cell in code_cells(record.nb)
     )
     names = (n for n in sorted(files) if not n.endswith(".ipynb") and n not in ADDRESS)
-    job = Job(cells, tuple((name, files[name]) for name in names), wall, lesson.package)
-    if secret:
-        job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
+    job = Job(cells, tuple((name, files[name]) for name in names), task.wall, lesson.package)
+    if task.secret:
+        job = replace(job, seed=seed_of(task.secret, lesson.name, job.seen))
     return replace(record, left_out=frozenset(() if record.problem else left_out)), job
 
 

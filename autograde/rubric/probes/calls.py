@@ -164,7 +164,7 @@ def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def raised(error: BaseException) -> Outcome:
+def outcome_of(error: BaseException) -> Outcome:
     """Return the outcome of a call that raised, with the line of the answer that did."""
     return Outcome(error=family(error), message=str(error), at=_student_line(error))
 

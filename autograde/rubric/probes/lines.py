@@ -92,13 +92,13 @@ def _nobody_answers(_prompt: object = "") -> str:
     raise EOFError("nobody is there to answer input(); use the arguments")
 
 
-def _like(missing: str, notebook: dict[str, Any]) -> str:
+def _like(missing: str, namespace: dict[str, Any]) -> str:
     """Return the name of a function or class of the notebook that is nearly the missing one."""
-    given = given_in(notebook).names
-    place = notebook.get("__name__")
+    given = given_in(namespace).names
+    place = namespace.get("__name__")
     own = [
         name
-        for name, value in notebook.items()
+        for name, value in namespace.items()
         if callable(value) and name not in given and getattr(value, "__module__", None) == place
     ]
     return next(iter(get_close_matches(missing, own, n=1, cutoff=0.8)), "")

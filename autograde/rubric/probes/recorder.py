@@ -15,7 +15,7 @@ from autograde.rubric.probes.calls import (
     as_typed,
     in_double,
     lent,
-    raised,
+    outcome_of,
     tensors_in,
 )
 from autograde.rubric.probes.draws import Draws, device, seeded
@@ -133,7 +133,7 @@ class Recorder(Draws):
         except RAISED as error:
             if type(error) is NameError and error.name == self.exercise:
                 raise  # a helper of the lesson calls an answer whose cell has not run, or failed
-            return raised(error)
+            return outcome_of(error)
 
     def _functions_noted(self) -> AbstractContextManager[object]:
         if not self.forbidden:
@@ -203,7 +203,7 @@ def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args
 
 def _took_too_long(call: str, error: KeyboardInterrupt) -> str:
     """Return what was running when a rubric was interrupted, and where."""
-    at, last = raised(error).at, call.split("\n")[-1]
+    at, last = outcome_of(error).at, call.split("\n")[-1]
     return f"`{last}` took too long" + (f" (in {at})" if at else "")
 
 

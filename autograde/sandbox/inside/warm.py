@@ -14,8 +14,8 @@ import autograde.notebook
 import autograde.sandbox.inside.kernel  # noqa: F401
 from autograde.rubric import session
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.recording import pack_recording
 from autograde.values.loaded import compute_on_one_thread, loaded_torch
+from autograde.values.packing import pack
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
@@ -73,7 +73,7 @@ def _try_torch() -> None:
 def _try_rubric(lines: Callable[[Any], None], *forbidden: str) -> None:
     with session.recording(1) as recordings:
         rubric("warm", forbids=forbidden)(lines)
-    base64.b64encode(pack_recording(recordings["warm"]))
+    base64.b64encode(pack(recordings["warm"]))
 
 
 def _lines(r: Any) -> None:
