@@ -22,6 +22,7 @@ from autograde.rubric.probes.calls import (
     ContractBroken,
     map_floats,
     parameter_names,
+    raised,
     refusal,
     snapshot,
     turned,
@@ -79,7 +80,7 @@ def rubric(
         except Exception as error:
             missing = (error.name or "") if isinstance(error, NameError) else ""
             near = _like(missing, lines.__globals__)
-            stopped = Stop(type(error).__name__, str(error), missing, near)
+            stopped = Stop(type(error).__name__, str(error), missing, near, raised(error).at)
         now.finish(Recording(exercise, tuple(r.lines), stopped))
         if interrupt is not None:
             raise interrupt
