@@ -52,7 +52,8 @@ SLIPS = {
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",
         "the rubric of center_rows fails on the reference, after the line “every row has the mean "
-        "0”: NameError: name 's' is not defined",
+        "0”: NameError: name 's' is not defined (in line 4: r.call(\"one row\", center_rows, "
+        "3 + s.normal(1, 8)))",
     ),
     "an unknown name in the first line": Slip(
         TEXT, "3 + r.normal(2, 3)", "3 + r.norm(2, 3)",

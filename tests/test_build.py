@@ -266,6 +266,8 @@ def f(x):
 
 def test_given_code_takes_the_place_of_the_stub() -> None:
     assert marks.without_solution(GIVEN) == "def f(x)\n    # twice\n\n    return 3 * x"
+    apart = GIVEN.replace("### BEGIN GIVEN", "\n### BEGIN GIVEN")
+    assert marks.without_solution(apart) == marks.without_solution(GIVEN)
     assert marks.give("### BEGIN SOLUTION") == "### BEGIN SOLUTION"
 
 

@@ -18,7 +18,8 @@ from traitlets.config import Config
 
 from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.course.versions import notebook_of, versions
-from autograde.grading.verdicts import rebound
+from autograde.grading.record import Record
+from autograde.grading.verdicts import _explained, rebound
 from autograde.notebook import practice, rubric, runs
 from autograde.rubric import session
 from autograde.rubric.given import given_in, keep
@@ -188,6 +189,17 @@ def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
     said = [line for line in panel.splitlines() if line.startswith("Your code uses")]
     assert len(said) == bool(named)
     assert all(f"uses {named.strip('`')}, and your cell run as [" in line for line in said)
+
+
+def test_an_answer_below_its_rubric_is_told_to_move() -> None:
+    exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
+    nb = nbformat.v4.new_notebook(cells=[code(STUB), code("rubric")])
+    verdict = Verdict("answer", 0.0, 2.0, (), note="Not checked")
+    for names, count in ((("answer", "test_answer"), 0), (("test_answer", "answer"), 1)):
+        for cell, name in zip(nb.cells, names, strict=True):
+            cell.metadata.nbgrader = {"grade_id": name}
+        note = _explained(verdict, exercise, Record(nb), [], nb).note
+        assert note.count("stands below its rubric") == count
 
 
 @nightly

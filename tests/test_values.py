@@ -201,6 +201,11 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "bool for an int": (True, 1, " is True, expected 1"),
     "a float for an int": ([2.0], [2], "[0] is 2.0, expected 2"),
     "text for bytes": ("a", b"a", " is 'a', expected b'a'"),
+    "an accent of its own": ("e\u0301", "\u00e9", r" is 'e\u0301', expected '\xe9'"),
+    "a key with such an accent": (
+        {"e\u0301": 1}, {"\u00e9": 1},
+        r" lacks the key '\xe9' and should not have the key 'e\u0301'",
+    ),
     "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
     "a charge": ({"e": 0.0}, {"e": 1.6e-19}, ", e is 0, expected 1.6e-19"),
     "a ratio of small numbers": ([2e-30, 3], [1e-30, 3], "[0] is 2e-30, expected 1e-30"),

@@ -330,7 +330,8 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         elif first in measured and measured[first]["tolerance"] >= DIFFERED:
             todo = (
                 "Correct it; if it is right, compare only what right answers share: call a helper "
-                "that returns it, or for random draws a check. If the expected number is 0 but for "
+                "that returns it, or for random draws a check. Where 0 and 0.0 are both right, "
+                "have the lesson's own answer return 0.0. If the expected number is 0 but for "
                 "rounding, draw inputs that lead to another, or have the answer round"
             )
         else:

@@ -64,7 +64,9 @@ def give(source: str) -> str:
     if GIVEN + "\n" not in source:
         return source
     before, _, after = _around_given(source)
-    return before.removesuffix("\n".join(STUB) + "\n") + "\n".join(given_lines(source)) + after
+    if before.rstrip().endswith(stub := "\n".join(STUB)):  # blank lines may stand between
+        before = before.rstrip().removesuffix(stub)
+    return before + "\n".join(given_lines(source)) + after
 
 
 def given_lines(source: str) -> list[str]:

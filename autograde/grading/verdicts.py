@@ -182,8 +182,11 @@ def _explained(
     said = [verdict.note]
     said += [f"Answer cell: {text}." for text in record.notes.get(exercise.name, [])]
     said += [f"Rubric cell: {text}." for text in record.notes.get(exercise.rubric_cell, [])]
-    outputs = named_cells(record.nb)[exercise.name].get("outputs", [])
+    cells = named_cells(record.nb)
+    outputs = cells[exercise.name].get("outputs", [])
     said += [visible(_raised(each)) for each in outputs if each.output_type == "error"]
+    if not verdict.called and [*cells].index(exercise.rubric_cell) < [*cells].index(exercise.name):
+        said.append("The answer cell stands below its rubric: move it above.")
     if verdict.judged:
         said += rebound(record.nb, released, exercise)
     if earlier and verdict.judged:

@@ -70,13 +70,14 @@ class Line:
 class Stop:
     """The exception that ended a rubric early; `missing` is the name that was not defined.
 
-    `near` is a name like it that the notebook has.
+    `near` is a name like it that the notebook has, `at` the line of the rubric or of a helper.
     """
 
     error: str
     message: str
     missing: str = ""
     near: str = ""
+    at: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from math import inf, isfinite, isnan
+from unicodedata import normalize
 
 from autograde.values import dispatch
 from autograde.values.base import (
@@ -59,12 +60,19 @@ def other(got: Plain, expected: Plain) -> Difference:
     scalars = bool | int | float | complex | str | bytes
     if isinstance(expected, scalars) and isinstance(got, scalars):
         note = _whole_float(got, expected) or _first_character(got, expected)
-        said = f"is {short(repr(got), 160)}, expected {short(repr(expected), 160)}"
+        spell = _spelling([got], [expected])
+        said = f"is {short(spell(got), 160)}, expected {short(spell(expected), 160)}"
         return differs(said, note, pair)
     wanted = dispatch.describe(expected)
     if what := unrecordable(got):
         return differs(f"returned {what}, which cannot be recorded; return {wanted}")
     return differs(f"is {dispatch.describe(got)}, expected {wanted}", pair=pair)
+
+
+def _spelling(some: Iterable[Plain], others: Iterable[Plain]) -> Callable[[Plain], str]:
+    """Return how to write them down: with escapes where two different texts look the same."""
+    one, two = ({normalize("NFKC", x) for x in xs if isinstance(x, str)} for xs in (some, others))
+    return repr if one.isdisjoint(two) else ascii
 
 
 def _laid_out(value: Plain) -> bool:
@@ -174,11 +182,11 @@ def _dicts(got: dict[Plain, Plain], expected: dict[Plain, Plain]) -> Difference:
 
 def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
     """Return a predicate on keys or items that are missing or too many."""
-    said = []
+    said, spell = [], _spelling(missing, extra)
     for verb, keys in (("lacks", missing), ("should not have", extra)):
         if keys:
             what = f"the {noun}{'s' * (len(keys) > 1)} " if noun else ""
-            texts = ", ".join(sorted(map(repr, keys))[:5]) + ", …" * (len(keys) > 5)
+            texts = ", ".join(sorted(map(spell, keys))[:5]) + ", …" * (len(keys) > 5)
             said.append(f"{verb} {what}{texts}")
     return short(" and ".join(said), 300)
 

@@ -228,6 +228,7 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
         raise CourseError(
             f"the rubric of {exercise.name} fails on the reference, {after}: "
             f"{expected.stopped.error}: {expected.stopped.message}"
+            + (f" (in {expected.stopped.at})" if expected.stopped.at else "")
         )
     if twice := {name for name in names if names.count(name) > 1}:
         raise CourseError(

@@ -18,7 +18,7 @@ import nbformat
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
-from autograde.course.lessons import CourseError, exercise_of
+from autograde.course.lessons import CourseError, exercise_of, named_cells
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
@@ -191,20 +191,24 @@ class _Running:
         """Run the rubrics that `look` asks for once more, on the practice seed.
 
         Everything that earns points has run. A failure here only leaves a misconception unnamed.
+        The answer's cell runs once more too: as in practice, its defaults and globals are new.
         """
+        answers = named_cells(self.nb)
         for index, cell in enumerate(self.nb.cells[:]):
             exercise = exercise_of(cell)
             spoilt = index in self.notes or time.monotonic() > end
             if spoilt or not exercise or not self.look(exercise, cell.outputs):
                 continue
-            again = nbformat.from_dict(_cell("", AGAIN_CODE.format(exercise)))
-            self.nb.cells.append(again)
-            try:
-                dead = await self._cell(client, len(self.nb.cells) - 1, again, store_history=False)
-            except Exception:  # what a kernel sends is untrusted
-                return
-            if dead:
-                return
+            for source in (answers[exercise].source, AGAIN_CODE.format(exercise)):
+                again = nbformat.from_dict(_cell("", source))
+                self.nb.cells.append(again)
+                place = len(self.nb.cells) - 1
+                try:
+                    dead = await self._cell(client, place, again, store_history=False)
+                except Exception:  # what a kernel sends is untrusted
+                    return
+                if dead:
+                    return
             for output in again.outputs:
                 if recorded := output.get("data", {}).get(MIME):
                     cell.outputs.append(v4.new_output("display_data", {PRACTICE_MIME: recorded}))

@@ -21,6 +21,7 @@ from autograde.rubric.probes.calls import (
     Args,
     ContractBroken,
     map_floats,
+    outcome_of,
     parameter_names,
     refusal,
     snapshot,
@@ -79,7 +80,7 @@ def rubric(
         except Exception as error:
             missing = (error.name or "") if isinstance(error, NameError) else ""
             near = _like(missing, lines.__globals__)
-            stopped = Stop(type(error).__name__, str(error), missing, near)
+            stopped = Stop(type(error).__name__, str(error), missing, near, outcome_of(error).at)
         now.finish(Recording(exercise, tuple(r.lines), stopped))
         if interrupt is not None:
             raise interrupt
