@@ -38,7 +38,7 @@ from nightly import nightly
 from autograde.course.config import convert, course_config
 from autograde.course.lessons import Lesson, lessons
 from autograde.grader import JUDGES, RUNS, SHOWS, grader_of
-from autograde.grading import coordinator, feedback, pipeline, state, workers
+from autograde.grading import coordinator, feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator, by_lesson, next_for
 from autograde.grading.running import job as job_module
@@ -335,7 +335,7 @@ def test_another_grader_does_again_what_it_does_otherwise(
     made: int,
 ) -> None:  # fmt: skip
     other = replace(grader_of("attention_course"), **{part: "another"})
-    for module in (coordinator, job_module, state, workers):
+    for module in (coordinator, job_module, workers):
         monkeypatch.setattr(module, "grader_of", lambda package: other)
     monkeypatch.setattr(coordinator, "GRADER", other)
     quick(course)
