@@ -3,7 +3,8 @@
     python benchmarks/waits.py
 
 Prints a table in Markdown, in five minutes. Seconds are those of the clock, so nothing else should
-run meanwhile. At the end it leaves the lesson alone and says how busy that keeps the browser.
+run meanwhile. It leaves the page of lessons alone, and at the end the lesson, and says how busy
+each keeps the browser.
 """
 
 import subprocess
@@ -51,13 +52,17 @@ def in_a_terminal(times: Times, name: str, root: Path, *arguments: str) -> None:
         subprocess.run([*COMMAND, *arguments], cwd=root, check=True, capture_output=True)
 
 
-def work(times: Times, running: Lab, page: Page) -> None:
-    """Open the lesson and do what a student does in it."""
-    notebook = lessons(HERE)[LESSON].notebook
+def arrive(times: Times, running: Lab, page: Page) -> None:
+    """Open the page of lessons."""
     page.set_viewport_size({"width": 1366, "height": 768})
     with clock(times, "the page of lessons, in a server that runs"):
         page.goto(running.url)
         expect(page.locator(".jp-MarkdownViewer:visible table").first).to_be_visible()
+
+
+def work(times: Times, page: Page) -> None:
+    """Open the lesson and do what a student does in it."""
+    notebook = lessons(HERE)[LESSON].notebook
     with clock(times, "a lesson opened, until its first output"):
         with clock(times, "of this: until its kernel is ready"):
             person.open_notebook(page, f"{LESSON}/{notebook}.ipynb")
@@ -109,8 +114,11 @@ def _used() -> float:
     return sum(times.user + times.system for times in used)
 
 
-def one_round(browser: Browser, folder: Path) -> tuple[Times, float]:
-    """Return the seconds of each wait of a new student, and how busy an idle lesson is."""
+def one_round(browser: Browser, folder: Path) -> tuple[Times, float, float]:
+    """Return the seconds of each wait of a new student, and how busy JupyterLab idles.
+
+    First with the page of lessons, then with a lesson as well.
+    """
     times: Times = {}
     root = folder / "lessons"
     release(HERE, [lessons(HERE)[LESSON]], root)
@@ -118,10 +126,12 @@ def one_round(browser: Browser, folder: Path) -> tuple[Times, float]:
     start = time.monotonic()
     with lab(root, folder, (*COMMAND, "lab")) as running, watch(browser, running.token) as seen:
         times["`autograde lab`, until its server answers"] = time.monotonic() - start
-        work(times, running, seen.page)
-        share = busy(seen.page)
+        arrive(times, running, seen.page)
+        before = busy(seen.page)
+        work(times, seen.page)
+        after = busy(seen.page)
     in_a_terminal(times, f"`autograde submit {LESSON} --yes`", root, "submit", LESSON, "--yes")
-    return times, share
+    return times, before, after
 
 
 def main() -> None:
@@ -133,11 +143,14 @@ def main() -> None:
             with TemporaryDirectory() as folder:
                 rounds.append(one_round(browser, Path(folder)))
         browser.close()
+    times, before, after = zip(*rounds, strict=True)
     print("| what | seconds |\n|---|--:|")
-    for name in rounds[0][0]:
-        print(f"| {name} | {median(times[name] for times, _ in rounds):.1f} |")
-    idle = median(share for _, share in rounds)
-    print(f"\nAn open lesson that nobody touches takes {idle:.1%} of a processor.")
+    for name in times[0]:
+        print(f"| {name} | {median(each[name] for each in times):.1f} |")
+    print(
+        f"\nAn open lesson that nobody touches takes {median(after):.1%} of a processor, and the "
+        f"page of lessons before it {median(before):.1%}."
+    )
 
 
 if __name__ == "__main__":
