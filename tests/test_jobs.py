@@ -56,6 +56,15 @@ def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
     assert Ran.from_bytes(ran.to_bytes()) == ran
 
 
+@nightly
+def test_an_answer_that_was_interrupted_is_not_waited_for_again() -> None:
+    cells = [("a", "while True: pass"), ("test_a", "print(1)")]
+    ran = run_job(job(*cells, limits=Limits(cell_seconds=3)), look=lambda *_: True)
+    assert list(ran.notes) == [0]
+    assert printed(ran) == ["", "1\n"]
+    assert ran.seconds < 6
+
+
 @walled
 def test_a_submission_that_lost_its_template_gets_no_score(
     monkeypatch: pytest.MonkeyPatch,

@@ -154,6 +154,15 @@ def test_an_interrupt_says_in_one_line_where_it_came(monkeypatch: pytest.MonkeyP
     assert verdict.note == f"The rubric was interrupted: {where}."
 
 
+def test_a_gpu_that_an_answer_broke_is_said_to_need_a_restart() -> None:
+    def lines(r: Rubric) -> None:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered")
+
+    with session.recording(3) as recordings:
+        rubric("it")(lines)
+    assert "Restart the kernel" in stop_in_words(recordings["it"].stopped)
+
+
 def test_a_misspelt_answer_is_named() -> None:
     names: dict[str, Any] = {"__name__": "a_lesson"}
     lesson = "from autograde.notebook import rubric\n"

@@ -34,6 +34,11 @@ OTHER_INPUTS = (
     "Restart the kernel, run all cells from the top, and look for it."
 )
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
+BROKEN_GPU = (
+    "The GPU has stopped: a call asked for what cannot be, such as an index outside a tensor or a "
+    "negative probability. Restart the kernel and run the cells above again. On the CPU (without "
+    "AUTOGRADE_DEVICE) the same call says what is wrong."
+)
 INCOMPLETE = (
     "The rubric did not record every line. If the notebook and its practice data are of different "
     "versions, fetch both again."
@@ -316,6 +321,8 @@ def stop_in_words(stopped: Stop | None) -> str:
         return f"{missing} yet. Run the cell that defines it."
     if stopped.error == "KeyboardInterrupt":
         return f"The rubric was interrupted: {stopped.message or 'a call took too long'}."
+    if stopped.error == "AcceleratorError":  # every later call on the GPU fails, right or wrong
+        return BROKEN_GPU
     return f"The rubric was stopped by {stopped.error}: {stopped.message}"
 
 

@@ -194,12 +194,14 @@ class _Running:
         The answer's cell runs once more too: as in practice, its defaults and globals are new.
         """
         answers = named_cells(self.nb)
-        for index, cell in enumerate(self.nb.cells[:]):
+        for cell in self.nb.cells[:]:
             exercise = exercise_of(cell)
-            spoilt = index in self.notes or time.monotonic() > end
-            if spoilt or not exercise or not self.look(exercise, cell.outputs):
+            if time.monotonic() > end or not exercise or not self.look(exercise, cell.outputs):
                 continue
-            for source in (answers[exercise].source, AGAIN_CODE.format(exercise)):
+            answer, noted = answers[exercise], [self.nb.cells[index] for index in self.notes]
+            if any(one is answer or one is cell for one in noted):
+                continue
+            for source in (answer.source, AGAIN_CODE.format(exercise)):
                 again = nbformat.from_dict(_cell("", source))
                 self.nb.cells.append(again)
                 place = len(self.nb.cells) - 1
