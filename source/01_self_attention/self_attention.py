@@ -837,5 +837,5 @@ remember("")
 # - Jain and Wallace, *Attention is not Explanation*, 2019, and Wiegreffe and Pinter, *Attention is not not Explanation*, 2019: how far to trust
 #   pictures of weights.
 #
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put it beside the notebook, and run
-# `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others, and restart the kernel.

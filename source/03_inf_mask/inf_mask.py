@@ -774,5 +774,5 @@ remember("")
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: illegal connections are set to minus infinity before the softmax.
 # - The six tokens, their vectors and the seeds 123 and 789: Sebastian Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3.
 #
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got the lesson, put it beside the notebook, and run
-# `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others, and restart the kernel.

@@ -1089,5 +1089,5 @@ remember("")
 # - Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?*, 2019: heads taken out of trained models.
 # - The six tokens, their vectors, seed 123 and the wrapper: Sebastian Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3.
 #
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got the lesson, put it beside the notebook, and run
-# `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others, and restart the kernel.

@@ -1062,5 +1062,5 @@ remember("")
 # - Haviv et al., *Transformer Language Models without Positional Encodings Still Learn Positional Information*, 2022.
 # - Andrej Karpathy, *Let's build GPT*, 2023: from a table of pairs to a GPT, on real text.
 #
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got the lesson, put it beside the notebook, and run
-# `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others, and restart the kernel.

@@ -1069,5 +1069,5 @@ remember("")
 # - Sizes: Radford et al. 2019 (GPT-2); Touvron et al. 2023 (Llama 2); *The Llama 3 Herd of Models*, 2024, table 3, and Meta's model cards (Llama 3, 3.1).
 # - The six tokens, their vectors and seed 123: Sebastian Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3.
 #
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got the lesson, put it beside the notebook, and run
-# `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others, and restart the kernel.
