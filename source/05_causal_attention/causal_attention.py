@@ -721,7 +721,8 @@ for last in ("she", "he"):
 my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
-asking = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's"
+story = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside ."
+asking = f"{story} where is Anna ? she's"
 beside(my_guess, round(next_words(yours, begin(asking))["outside"], 2))
 explore_story(yours, asking, "Anna has a ball . Tom has two books . she", head="2.1")
 
