@@ -89,6 +89,23 @@ def test_pytorch_treats_an_empty_row_as_lesson_03_says() -> None:
     assert layer(x, x, x, attn_mask=hidden, need_weights=False)[0].isfinite().all()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "gap", "lost"),
+    [
+        (torch.float16, 17, 0),
+        (torch.float16, 18, 1),
+        (torch.float32, 103, 0),
+        (torch.float32, 104, 1),
+    ],
+)
+def test_lesson_02_s_way_loses_its_row_where_lesson_03_says(
+    dtype: torch.dtype, gap: int, lost: bool
+) -> None:
+    assert "loses its row at 18 in float16, and at 104 in float32" in said("03_inf_mask")
+    scores = torch.tensor([0.3, -0.4, 0.1, 0.3 + gap]).to(dtype)
+    assert (scores.softmax(dim=-1)[:3] == 0).all() == lost
+
+
 @pytest.mark.parametrize(("lesson", "name"), TABLES)
 def test_known_tables_are_printed(lesson: str, name: str) -> None:
     rows = [

@@ -74,7 +74,12 @@ explore_story(model, *reversed(sentences))
 # %% [markdown]
 # At *bat*, head 1.1 picks *barn*, *gym* or *shop* out of eleven words. (*Cave* gets little.) Switch the head off, and the bat in the shop becomes an
 # animal. Was that luck? The language has 24 such sentences: six names, four places. The next cell takes them all, and compares with a model that is not
-# trained and with the seven other heads.
+# trained.
+#
+# **Predict, then run.** It switches off each of the eight heads in turn. How many of them change what the bat is?
+
+# %%
+my_guess = None  # a number from 1 to 8
 
 # %% jupyter={"source_hidden": true}
 # demonstration: all 24 sentences
@@ -88,9 +93,13 @@ def animal(model, words):
     return (chance["eat"] + chance["sleep"]) / sum(chance[verb] for verb in ("eat", "sleep", "fall", "break"))
 
 
+def means(measure):
+    """The mean of a measurement over the six names, for each place."""
+    return [sum(map(measure, six)) / 6 for six in every]
+
+
 def in_each_place(measure):
-    """The mean of a measurement over the six names, for each place, as text."""
-    return "   ".join(f"{place} {sum(map(measure, six)) / 6:.2f}" for place, six in zip(places, every))
+    return "   ".join(f"{place} {mean:.2f}" for place, mean in zip(places, means(measure)))
 
 
 torch.manual_seed(123)
@@ -100,16 +109,19 @@ for name, one in {"trained": model, "not trained": new_model()}.items():
 print("  and a lamp: " + in_each_place(lambda words: attention_of(model, [*words[:-1], "lamp"])[0, 0, -1, 5].item()))
 print("how much of an animal the bat is: the share of eat and sleep in the chance of the four verbs")
 print(f"{'all heads':>12}: " + in_each_place(lambda words: animal(model, words)))
+as_it_is = means(lambda words: animal(model, words))
+turned = 0  # heads without which the bat of some place is something else
 for layer in range(2):
     for head in range(4):
         changed = without_head(model, layer, head)
         print(f" without {layer + 1}.{head + 1}: " + in_each_place(lambda words: animal(changed, words)))
+        turned += any(abs(mean - whole) > 0.5 for mean, whole in zip(means(lambda words: animal(changed, words)), as_it_is))
+beside(my_guess, turned)
 
 # %% [markdown]
-# Without head 1.1 nearly every bat is an animal, in the gym too: the head turns the bat into wood. No other head makes that difference. (They may still
-# be used: where two heads do the same work, either can be switched off without a loss.) It is the *bat* that asks: a *lamp* hardly looks at its place. A
-# bat is an animal unless something says otherwise, so the head can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look
-# where it need not.
+# Without head 1.1 nearly every bat is an animal, in the gym too: the head turns the bat into wood. No other head makes that difference. (Where two heads
+# do the same work, either can be switched off without a loss.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless
+# something says otherwise, so the head can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
@@ -379,18 +391,12 @@ def _(r):
 # ## 4 Query, key, value
 #
 # Back to *bat*, which has to find *gym*: your two functions on the trained model's vectors.
-#
-# **Predict, then run.** A weight of 1 is shared among eleven words. How much of it does *bat* give to itself?
-
-# %%
-my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
 found = {}
 for place, words in zip(places, beginnings):
     x = vectors(words)  # (11, 48)
     found[place] = attention_weights(attention_scores(x, x), d_k=48)[-1]  # (11,), the last word's row
-beside(my_guess, round(found[places[2]][-1].item(), 3))
 for (place, row), words in zip(found.items(), beginnings):
     print(f"{place}: {words[-1]} looks at {words[-1]} {row[-1]:.3f}, at the place {row[words.index(place)]:.3f}")
 
@@ -419,18 +425,23 @@ difference = max((row - attention_of(model, words)[0, 0, -1]).abs().max().item()
 print("largest difference from the model's own weights below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
-# **Now *bat* finds *barn*, *gym* and *shop*.** Those are the numbers of the explorer, computed by your code. But why two matrices? Take one of them for
-# both.
+# **Now *bat* finds *barn*, *gym* and *shop*.** Those are the numbers of the explorer, computed by your code. But why two matrices?
+#
+# **Predict, then run.** Take one of them for both. Which word does *bat* find in the gym?
+
+# %%
+my_guess = None  # a word, such as "Tom"
 
 # %% tags=["raises-exception"]
 only = W_query  # or W_key
 x = vectors(gym)
 alone = attention_weights(attention_scores(x @ only, x @ only), d_k=12)[-1]
+beside(my_guess, gym[int(alone.argmax())])
 print(f"{places[2]}: {gym[-1]} looks at {gym[-1]} {alone[-1]:.3f}, at the place {alone[gym.index(places[2])]:.3f}")
 
 # %% [markdown]
-# With one matrix *bat* asks for what it is, and finds itself again. And scores are symmetric: that of *bat* for *gym* is that of *gym* for *bat*. With a
-# query and a key they need not be. (These two were trained as a pair; one alone might do better.)
+# With one matrix *bat* asks for what it is, and finds itself again. And scores are symmetric: that of *bat* for *gym* is that of *gym* for *bat*.
+# (These two were trained as a pair; one alone might do better.)
 #
 # A third matrix has nothing to do with finding. It decides what is handed on:
 #
@@ -760,7 +771,7 @@ explore_story(model, *sentences)
 # %% [markdown]
 # ## 7 What goes wrong in practice
 #
-# **The softmax runs over the wrong dimension.** Then the columns add up to 1 instead of the rows.
+# **The softmax runs over the wrong dimension.** Would the sums of the rows tell you?
 
 # %% tags=["raises-exception"]
 wrong = torch.softmax(scores_of[seeds[0]] / 2**0.5, dim=0)
@@ -768,8 +779,14 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# **The scale is missing or wrong.** On the six small vectors the output hardly moves; in the trained head it moves by more than half of its largest
-# number. So test attention on inputs that are spread out.
+# Hardly, on such inputs.
+#
+# **The scale is missing.** On the six small vectors the output moves by 0.02 of its largest number.
+#
+# **Predict, then run.** How far does it move in the trained head?
+
+# %%
+my_guess = None  # a share, from 0 to 1
 
 # %% tags=["raises-exception"]
 @torch.no_grad()
@@ -782,19 +799,31 @@ def moved_by(x, matrices, scale):
 
 
 of_v2 = [linear.weight.T for linear in (attention_v2.W_query, attention_v2.W_key, attention_v2.W_value)]
-for name, x, matrices, d_k in (("six tokens", inputs, of_v2, 2), ("trained head", vectors(gym), (W_query, W_key, W_value), 12)):
+trained_head = vectors(gym), (W_query, W_key, W_value)
+beside(my_guess, round(moved_by(*trained_head, 1.0), 2))
+for name, x, matrices, d_k in (("six tokens", inputs, of_v2, 2), ("trained head", *trained_head, 12)):
     print(f"{name:>12}: no scale {moved_by(x, matrices, 1.0):.4f}    d_k without the root {moved_by(x, matrices, d_k):.4f}")
 
 # %% [markdown]
-# **Word order is taken for granted.** Without a mask (lesson 02), attention does not know it: shuffle the words, and each keeps its context vector. The
-# trained model adds to each word's vector one for its position.
+# So test attention on inputs that are spread out.
+#
+# **Word order is taken for granted.**
+#
+# **Predict, then run.** Shuffle the six words. Which of them get another context vector?
+
+# %%
+my_guess = None  # some of the six words
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]
-moved = (attention_v2(inputs[order]) - attention_v2(inputs)[order]).abs().max().item()
-print(" ".join(tokens[i] for i in order) + ": every word keeps its context vector:", moved < 1e-6)
+with torch.no_grad():
+    moved = (attention_v2(inputs[order]) - attention_v2(inputs)[order]).abs().amax(dim=-1) > 1e-6  # (6,)
+print(" ".join(tokens[i] for i in order))
+beside(my_guess, [tokens[i] for i, moves in zip(order, moved.tolist()) if moves] or "none")
 
 # %% [markdown]
+# Without a mask (lesson 02), attention does not know the order. The trained model adds to each word's vector one for its position.
+#
 # ## Summary
 #
 # - **Scores** are dot products of queries with keys. In the trained model, dot products of the words' own vectors find only the word itself; `W_query` and

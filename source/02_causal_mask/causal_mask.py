@@ -105,19 +105,8 @@ recall()
 # ## 1 One pass, a loss for every word
 #
 # To train on a story of n words, one could show the model the first word, then the first two, then the first three: n passes. If no word sees what
-# comes after it, one pass will do: what is predicted at a word is the same, whether the rest is there or not. Here is the trained model of the
-# course on one story, once in one pass and once word by word.
-
-# %%
-model = course_model()
-words = begin("Tom is in the gym . he sees a bat fall . is it alive ? no .")
-ids = torch.tensor([encode(words)])  # (1, n)
-with torch.no_grad():
-    one_pass = model(ids)  # (1, n, 62): a number for every word that may come next; softmax makes probabilities of them
-    many_passes = word_by_word(model)(ids)
-print("largest difference below 0.00001:", (one_pass - many_passes).abs().max().item() < 1e-5)
-
-# %% [markdown]
+# comes after it, one pass will do: what is predicted at a word is the same, whether the rest is there or not.
+#
 # ### Exercise: `losses_in_one_pass` (2 points)
 #
 # `model(ids)` turns n tokens `(1, n)` into `(1, n, v)`: for every position a number for each of the v words that may come next. Return the loss of
@@ -160,6 +149,9 @@ def staircase(words, found):
     return figure
 
 
+model = course_model()
+words = begin("Tom is in the gym . he sees a bat fall . is it alive ? no .")
+ids = torch.tensor([encode(words)])  # (1, n)
 with torch.no_grad():
     found = [round(loss, 2) for loss in losses_in_one_pass(model, ids).tolist()]
 show(
@@ -169,9 +161,9 @@ show(
 )
 
 # %% [markdown]
-# Eighteen rows, eighteen losses, one pass. (Feeding the true words, not the model's own, is called **teacher forcing**.) The model is surprised
-# where the story is free: who it is about (*Tom*), how it goes on (*is*), where, what is seen, what happens to it (*fall*), what is asked. Elsewhere
-# it is not surprised: after *is it alive ?* the *no* costs nothing.
+# The course's trained model on one story: eighteen rows, eighteen losses, one pass. (Feeding the true words, not the model's own, is called **teacher
+# forcing**.) The model is surprised where the story is free: who it is about (*Tom*), how it goes on (*is*), where, what is seen, what happens to it
+# (*fall*), what is asked. Elsewhere it is not surprised: after *is it alive ?* the *no* costs nothing.
 #
 # **Predict, then run.** Your function on the cheat: mean loss in one pass, and mean loss when it reads word by word, with nothing after the last
 # word?
@@ -460,8 +452,7 @@ beside(my_guess, tuple(below))
 #
 # That was algebra. A computer has only so many digits. The softmax comes first and sees the hidden scores; if one of them is far above the visible
 # ones, the visible weights become too small for the number type. They **underflow** to 0, and dividing by their sum does not bring them back. Call
-# the distance from the largest visible score up to the hidden one the **gap**. In float32 the row is empty from a gap of about 104, and wrong from
-# about 100. (In shorter number types: float16 from about 17, bfloat16 from about 93.)
+# the distance from the largest visible score up to the hidden one the **gap**.
 #
 # ### Exercise: `break_tril` (2 points)
 #
@@ -518,8 +509,12 @@ beside(my_guess, "yes" if influence < 1e-6 else "no")
 print(f"largest change of a weight: {influence:.1f}")
 
 # %% [markdown]
-# The 1.0 is a whole row: empty with one future, full with another. How large are the gaps in the trained model? The next cell finds, on 100 stories, the
-# hidden score that lies farthest above the visible ones.
+# The 1.0 is a whole row: empty with one future, full with another.
+#
+# **Predict, then run.** From which gap on is a row empty, in float32? How large is the largest gap that the model makes, on 100 stories?
+
+# %%
+my_guess = None  # two whole numbers
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the largest gap in the trained model
@@ -541,16 +536,27 @@ class Watched(MultiHeadAttention):
 new_stories = stories(100, seed=5)
 with torch.no_grad():
     with_attention(course_model(), Watched)(pairs(new_stories)[0])
-print(f"largest gap: {max(gaps):.0f}, where 104 would be needed")
+empties = {  # two equal scores, then one of them lies higher and higher
+    str(dtype).removeprefix("torch."): next(gap for gap in range(200) if torch.tensor([0, gap]).to(dtype).softmax(dim=-1)[0] == 0)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16)
+}
+beside(my_guess, (empties["float32"], round(max(gaps))))
+print("a row is empty from a gap of", ", ".join(f"{gap} in {dtype}" for dtype, gap in empties.items()))
+print(f"largest gap in the model: {max(gaps):.0f}")
 
 # %% [markdown]
-# So the crack is real, and this model is far from it in float32. In float16, where 17 is enough, it is not so far. Lesson 03 closes the crack.
+# So the crack is real, and this model is far from it in float32. In float16, where 18 is enough, it is not so far.
 #
 # ## 5 Your mask in the trained model
 #
 # Now your `tril_causal_weights` makes the weights of all eight heads. Stories end in questions and their answers, such as *is it alive ? no*. Other
 # copies of the model mask without renormalising, or not at all. Each is asked the questions in 100 stories twice: first it reads whole stories in one
 # pass, then word by word.
+#
+# **Predict, then run.** Not renormalised, the future leaks in. When does that copy answer better, in one pass or word by word?
+
+# %%
+my_guess = None  # "in one pass" or "word by word"
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with other weights, on 100 stories
@@ -558,7 +564,7 @@ def not_masked(scores, d_k):
     return torch.softmax(scores / math.sqrt(d_k), dim=-1)
 
 
-gym = "Tom is in the gym . he sees a bat"
+gym, better = "Tom is in the gym . he sees a bat", {}
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
@@ -569,6 +575,8 @@ with torch.no_grad():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
         print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}; "
               f"in head 2.2 “the” gives “gym” {attention_of(changed, begin(gym))[1, 1, 4, 5]:.2f}")
+        better[name] = "in one pass" if in_one_pass > in_turn else "word by word"
+beside(my_guess, better["not renormalised"])
 
 # %% [markdown]
 # Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
@@ -607,8 +615,8 @@ print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).su
 # - What remains is **underflow**: a hidden score about 104 above the visible ones empties the row, which is one bit of the future. In the course's model
 #   the largest gap is 11.
 #
-# **Next.** The softmax first shares the weight among all keys, including those that are hidden a moment later. Lesson 03 hides them first. That closes
-# the crack, and has a price of its own.
+# **Next.** The softmax first shares the weight among all keys, including those that are hidden a moment later. Lesson 03 hides them first, and the
+# crack is gone. But what does the softmax make of a row in which everything is hidden?
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

@@ -418,10 +418,10 @@ def row_at(gap):
     return chart(bars, rows, gap), f"Hidden score {gap} above the visible ones. Rows that are lost: {', '.join(lost) or 'none'}."
 
 
-explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way and by yours, in float16 and float32.", gap=[18, 0, 10, 16, 100, 104, 10000])
+explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way and by yours, in float16 and float32.", gap=[0, 10, 16, 17, 18, 100, 103, 104, 10000])
 
 # %% [markdown]
-# Lesson 02's way loses its row between 16 and 18 in float16, and at 104 in float32. Shortly before, its weights are already wrong. Yours shows the
+# Lesson 02's way loses its row at 18 in float16, and at 104 in float32. Shortly before, its weights are already wrong. Yours shows the
 # same three weights at every gap: the stable softmax of lesson 01 subtracts the largest score of the row, and that is now the largest *visible* one.
 #
 # ## 4 Sentences of different lengths

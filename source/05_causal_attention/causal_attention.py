@@ -273,21 +273,12 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4), d_out=9, dropout=1e-12)
 
 # %% [markdown]
-# Here is the sentence twice in a batch, with the layers from seed 123. If your `__init__` makes `W_query`, `W_key` and `W_value` in this order, both give
-# part 1's table. In another order the seed gives other matrices, and that is no mistake.
-
-# %% tags=["raises-exception"]
-torch.manual_seed(123)
-layer = CausalAttention(d_in=3, d_out=2, context_length=6, dropout=0.0).to(device)
-for context in layer(torch.stack([inputs, inputs])):  # (2, 6, 2)
-    table(context, rows=tokens, columns=["0", "1"])
-    print()
-
-# %% [markdown]
-# And here is your layer to come back to, line by line.
+# Here is your layer to come back to, line by line.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # compares the lines of your forward with the steps of lessons 01 to 03
+torch.manual_seed(123)
+layer = CausalAttention(d_in=3, d_out=2, context_length=6, dropout=0.0).to(device)
 with torch.no_grad():
     steps = [one_sentence(x, layer.W_query, layer.W_key, layer.W_value) for x in batch]
 lesson_of = {"queries": "01", "keys": "01", "values": "01", "scores": "01", "hidden scores": "03",
@@ -365,6 +356,11 @@ except RuntimeError:
 # A plain attribute is left behind. A parameter moves, and is handed to the optimizer. What does training do to a mask? Here the mask multiplies the
 # weights, as in lesson 02. Each word of our sentence mixes the words up to it so that the mixture comes close to the *next* word. The scores are trained;
 # the mask is trained too, or, as the baseline, it is not.
+#
+# **Predict, then run.** How much weight does a trained mask let a word give to a later one, at most?
+
+# %%
+my_guess = None  # a number from 0 to 1
 
 # %% jupyter={"source_hidden": true}
 # demonstration: trains a mask
@@ -393,6 +389,7 @@ show(
     "Two heatmaps. Left the mask before training, ones on and below the diagonal and zeros above. Right the same mask after 200 steps as a parameter: its entries "
     "above the diagonal are no longer zero.",
 )
+beside(my_guess, round(drifted[1][future(6)].max().item(), 2))
 for name, (_, weights) in {"mask fixed": fixed, "mask trained": drifted}.items():
     print(f"{name}: largest weight on a later word {weights[future(6)].max().item():.2f}")
 
@@ -621,7 +618,7 @@ in_training = CausalAttention(3, 2, 6, 0.5).to(device)
 print("your layer, in training with p = 0.5:", "looks ahead" if peeks(in_training, x) else "does not look ahead")
 
 # %% [markdown]
-# The third passes, and is wrong: it uses the first sentence's keys for every sentence. Two copies of one sentence, as in part 2, do not show it either. So
+# The third passes, and is wrong: it uses the first sentence's keys for every sentence. Two copies of one sentence do not show it either. So
 # change one token of one sentence, and see which outputs move: each row is an output, each column the token that was changed.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -716,12 +713,22 @@ for last in ("she", "he"):
     print("     next word:", ", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(yours, words).items())[:2]))
 
 # %% [markdown]
-# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Your layers in the explorer: press words, change the layer, switch it off.
+# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Only *where* goes wrong. Tell your layers that *she's outside*, and ask at once.
+#
+# **Predict, then run.** With what probability do they say *outside*?
+
+# %%
+my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
-explore_story(yours, "Anna has a ball . Tom has two books . she", "Anna has a ball . Tom has two books . he", head="2.1")
+story = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside ."
+asking = f"{story} where is Anna ? she's"
+beside(my_guess, round(next_words(yours, begin(asking))["outside"], 2))
+explore_story(yours, asking, "Anna has a ball . Tom has two books . she", head="2.1")
 
 # %% [markdown]
+# A quarter, for each of the four places. The last word looks at *has*, and at no place.
+#
 # ## 6 What goes wrong in practice
 #
 # **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 3's table says what to use instead.
@@ -735,7 +742,7 @@ explore_story(yours, "Anna has a ball . Tom has two books . she", "Anna has a ba
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.
 #
 # **Next.** Only about a third of the questions *where* are answered. Each word has one row of weights, so it gets one mixture of what came before. Is that
-# too little? Lesson 06 gives it several, and tries.
+# too little? In lesson 06 it gets several.
 
 # %%
 # demonstration: this lesson on a card; write a line of your own between the quotes

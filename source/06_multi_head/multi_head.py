@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Several heads: one word looks in several places
 #
-# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's* … The course's model was trained to answer this
-# from sixteen random starts: eight times with **one head** of attention in each layer, as in lesson 05, and eight times with **two heads** of half the
-# size. All learn equally many numbers from the same 20,000 stories. How often did they learn it? Run the next two cells.
+# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is …* With one head a layer, the course's model answered a third
+# of such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
+# between two of these words. Of 840 such exchanges, how many change an answer? Run the next two cells.
 
 # %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
@@ -75,35 +75,44 @@ class CausalAttention(nn.Module):
         return self.dropout(self.weights(x)) @ self.W_value(x)
 
 # %% jupyter={"source_hidden": true}
-# draws the figure: right answers to “where” in percent, 1,500 new stories, two people in each; from benchmarks/heads.py, about 50 s for each start
-starts = {"one head": [33, 53, 100, 65, 26, 26, 100, 100], "two heads": [87, 50, 100, 100, 50, 100, 76, 100]}
+# demonstration: what every exchange of one head between two words does
+four_heads = course_model(4)
+told = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is"
+asked = torch.tensor([encode(begin(f"{told} {end}")) for end in ("Anna ? she's", "Tom ? he's")])  # (2, n)
 
 
-def dots(starts):
-    figure, axes = plt.subplots(figsize=(9, 2.1), layout="constrained")
-    for row, (name, shares) in enumerate(starts.items()):
-        stacked = [sorted(shares)[:i].count(share) for i, share in enumerate(sorted(shares))]
-        axes.plot(sorted(shares), [-row - 0.16 * up for up in stacked], "o", ms=9, alpha=0.8, color=("#b5541c", "#1f6f8b")[row])
-    axes.axvline(25, color="0.4", ls=":")
-    axes.text(25.7, 0.33, "guessing one of four places", fontsize=9, color="0.35")
-    axes.set(xlim=(0, 103), ylim=(-1.8, 0.6), yticks=[0, -1], yticklabels=list(starts), xlabel="right answers to “where”, in percent; a dot for each start")
-    return figure
+@torch.no_grad()
+def after(head, one, two):
+    """The places that the model names, and a sentence about them, when the numbers of a head of layer 1 at two positions change places."""
+    numbers = slice(12 * head, 12 * head + 12)
+
+    def exchange(_, given):
+        outputs = given[0].clone()  # (2, n, 48): 12 numbers from each head
+        outputs[:, [one, two], numbers] = outputs[:, [two, one], numbers]
+        return (outputs,)
+
+    hook = four_heads.blocks[0].attention.out_proj.register_forward_pre_hook(exchange)
+    sure, first = four_heads(asked)[:, -1].softmax(dim=-1).max(dim=-1)
+    hook.remove()
+    anna, tom = decode(first.tolist())
+    return (anna, tom), f"Anna is {anna} ({sure[0]:.2f}), Tom is {tom} ({sure[1]:.2f})"
 
 
-show(chart(dots, starts), "Two rows of eight dots. " + "; ".join(f"{name}: {sorted(shares)} percent" for name, shares in starts.items()) + ".")
-for name, shares in starts.items():
-    print(f"{name:>9}: mean {sum(shares) / 8:.0f}%, above 95% in {sum(share > 95 for share in shares)} of 8 starts")
-all_shares, ahead = sum(starts.values(), []), sum(starts["two heads"])
-deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
-print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
+named, as_told = after(0, 0, 0)  # a word with itself
+ways = [(head, *two) for head in range(4) for two in itertools.combinations(range(len(begin(told))), 2)]
+exchanges = [((f"1.{head + 1}", begin(told)[one], begin(told)[two]), *after(head, one, two)) for head, one, two in ways]
+changed = [(way, said) for way, places, said in exchanges if places != named]
+print(f"nothing exchanged: {as_told}")
+print(f"{len(exchanges)} exchanges; answers change in {len(changed)} of them")
+for _, said in changed:
+    print(f"   after that one: {said}")
 
 # %% [markdown]
-# The start decides more than the number of heads. Two heads do better on average, but chance alone gives such a lead one time in ten. Three starts
-# with one head learned it, and four with two heads did not. So it is not true that one head *cannot*. Then what can two do?
+# One, and it moves both people. **Which head was it, at which two words?** You track it down in part 6. And why four small heads, not a large one?
 #
 # - You find what one head loses, and when it loses nothing.
 # - You cut one matrix into heads, build the layer, and repair somebody else's.
-# - You switch heads off in the trained model, word by word, and find the two steps in which it answers.
+# - You switch heads off in the trained model, word by word, and find that exchange.
 #
 # *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
 # and don't modify the arguments.*
@@ -711,7 +720,7 @@ my_guess = None  # a percentage
 
 # %%
 # demonstration: the trained model with the scale of all heads together
-four_heads, many = course_model(4), stories(1000, seed=5)
+many = stories(1000, seed=5)
 early = course_model(4)
 for block in early.layers():
     block.attention.W_query.weight.data *= math.sqrt(12) / math.sqrt(48)  # 12 numbers a head, 48 in all
@@ -745,7 +754,6 @@ for name, model in {"as it came": four_heads, "your layers": yours, "your layers
 # Here it answers *where is Anna ?* Which heads of layer 2 look at her place from the last word? Press *outside*, too. Switch heads off.
 
 # %% tags=["raises-exception"]
-told = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is"
 explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 
 # %% [markdown]
@@ -780,8 +788,7 @@ def _(r):
     r.conventions(silence, r.nonzero(2, 3, 5, 4, dtype=torch.float64), 1, [2, 3])
 
 # %% [markdown]
-# Ask *where* in 1,000 stories, wherever the two are in different places. Switch off each head everywhere. (Head 1.3 is the third head of layer 1. Code
-# counts both from 0.)
+# Ask *where* in 1,000 stories, wherever the two are in different places. Switch off each head everywhere.
 #
 # **Predict, then run.** Head 2.4 looks most at the right place, and costs most. Which head comes second?
 
@@ -883,33 +890,21 @@ show(
 )
 
 # %% [markdown]
-# It works at the two place words, long before anyone asks, and hardly anywhere else. Perhaps it notes *whose* place this is. Let *outside* and
-# *upstairs* in Anna's and Tom's story exchange what head 1.3 passes on, twelve numbers each. No word changes.
-#
-# **Predict, then run.** Where is Anna now, and where is Tom?
+# It works there, long before anyone asks, and hardly anywhere else. **Which exchange was it, at the top?** Try yours.
 
 # %%
-my_guess = None  # two places
+my_guess = None  # a head and two words, such as ("1.1", "ball", "books")
 
 # %% tags=["raises-exception"]
-asked = torch.tensor([encode(begin(f"{told} {end}")) for end in ("Anna ? she's", "Tom ? he's")])  # (2, n)
-places, head = [begin(told).index(word) for word in ("outside", "upstairs")], 2  # then another head, 0 to 3
-
-
-def exchange(outputs):
-    changed = outputs.clone()
-    changed[:, head, places] = outputs[:, head, places[::-1]]
-    return changed
-
-
-for name, change in {"before": lambda outputs: outputs, "after": exchange}.items():
-    sure, first = scores_with(change, 0, asked)[:, -1].softmax(dim=-1).max(dim=-1)
-    anna, tom = decode(first.tolist())
-    print(f"{name:>6}: Anna is {anna} ({sure[0]:.2f}), Tom is {tom} ({sure[1]:.2f})")
-beside(my_guess, (anna, tom))
+for (head, one, two), _, said in exchanges:
+    if my_guess in [kind(way) for way in ((head, one, two), (head, two, one)) for kind in (tuple, list)]:
+        print("yours:", said)
+beside(my_guess, changed[0][0])
 
 # %% [markdown]
-# **Predict, then run.** In what percentage of all answers does it name the other person's place?
+# Perhaps head 1.3 notes *whose* place this is.
+#
+# **Predict, then run.** Exchange its output in all stories, between the two places. What percentage of the answers names the other person's place?
 
 # %%
 my_guess = None  # a percentage
@@ -983,13 +978,46 @@ for name, named in {
 # Strangers' marks serve nearly as well as those of the same two people; *his* mark at her place misleads. **The mark says *she* or *he*, not who.** That
 # is enough: no story has two girls.
 #
-# How does a model come to this? Train a start yourself: two heads, your layers, the stories and steps of the dots at the top, about a minute.
+# How does a model come to this? Sixteen were trained on 20,000 stories, from random starts: eight with one head a layer, eight with two of half its size.
+#
+# **Predict, then run.** How many of the eight with one head learned to answer? With two?
+
+# %%
+my_guess = None  # two numbers from 0 to 8
+
+# %% jupyter={"source_hidden": true}
+# draws the figure: right answers to “where” in percent, 1,500 new stories, two people in each; from benchmarks/heads.py, about 50 s for each start
+starts = {"one head": [33, 53, 100, 65, 26, 26, 100, 100], "two heads": [87, 50, 100, 100, 50, 100, 76, 100]}
+
+
+def dots(starts):
+    figure, axes = plt.subplots(figsize=(9, 2.1), layout="constrained")
+    for row, (name, shares) in enumerate(starts.items()):
+        stacked = [sorted(shares)[:i].count(share) for i, share in enumerate(sorted(shares))]
+        axes.plot(sorted(shares), [-row - 0.16 * up for up in stacked], "o", ms=9, alpha=0.8, color=("#b5541c", "#1f6f8b")[row])
+    axes.axvline(25, color="0.4", ls=":")
+    axes.text(25.7, 0.33, "guessing one of four places", fontsize=9, color="0.35")
+    axes.set(xlim=(0, 103), ylim=(-1.8, 0.6), yticks=[0, -1], yticklabels=list(starts), xlabel="right answers to “where”, in percent; a dot for each start")
+    return figure
+
+
+beside(my_guess, tuple(sum(share > 95 for share in shares) for shares in starts.values()))
+show(chart(dots, starts), "Two rows of eight dots. " + "; ".join(f"{name}: {sorted(shares)} percent" for name, shares in starts.items()) + ".")
+for name, shares in starts.items():
+    print(f"{name:>9}: mean {sum(shares) / 8:.0f}%, above 95% in {sum(share > 95 for share in shares)} of 8 starts")
+all_shares, ahead = sum(starts.values(), []), sum(starts["two heads"])
+deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
+print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
+
+# %% [markdown]
+# The start decides more than the number of heads. Two heads do better on average, but chance alone gives such a lead one time in ten. So it is not true
+# that one head *cannot*. Train a start yourself: two heads, your layers, about a minute.
 #
 # **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one?
 
 # %%
 my_guess = None  # "marking", "fetching", "both at once" or "only …"
-my_start, my_heads = 8, 2  # others are other starts; 0 to 7 gave the dots at the top, but a rerun may differ
+my_start, my_heads = 8, 2  # others are other starts; 0 to 7 gave the dots, but a rerun may differ
 
 # %% seconds=60 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: trains one start, about a minute; interrupt the kernel to stop
@@ -1053,7 +1081,7 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # are mixed with the same row.
 #
 # No points off for saying that the heads cost no more parameters, that `out_proj` mixes what they found, that more heads are narrower, or that one head
-# may still succeed where few vectors can occur (some starts at the top did). Half a point off for "one head cannot see two words" (it can, it mixes them), and
+# may still succeed where few vectors can occur (some starts in part 6 did). Half a point off for "one head cannot see two words" (it can, it mixes them), and
 # for "one head cannot tell the order of two words" (with unequal weights it may). That heads are faster is no answer.
 # <!-- END MARK SCHEME -->
 
