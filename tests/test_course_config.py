@@ -29,3 +29,30 @@ def test_a_converter_that_fails_leaves_no_sign_of_grading(
     with pytest.raises(CourseError, match="it stops"):
         convert(Stops, course_config(tmp_path))
     assert "NBGRADER_EXECUTION" not in os.environ
+
+
+OWN = """
+from nbgrader.plugins import BasePlugin
+class Gentle(BasePlugin):
+    pass
+c = get_config()
+c.AssignLatePenalties.plugin_class = Gentle
+"""
+"""A configuration as a course had it before it had lessons."""
+CALL = """
+from autograde.nbgrader_settings import configure
+configure(get_config(), __file__)
+"""
+
+
+@pytest.mark.parametrize("text", [OWN + CALL, CALL + OWN], ids=["last", "first"])
+def test_a_course_keeps_its_own_late_penalty(tmp_path: Path, text: str) -> None:
+    (tmp_path / CONFIG).write_text(text)
+    assert course_config(tmp_path).AssignLatePenalties.plugin_class.__name__ == "Gentle"
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    other = "get_config().CourseDirectory.release_directory = 'release'\n"
+    (tmp_path / CONFIG).write_text(CALL + other)
+    with pytest.raises(CourseError, match=r"release_directory is 'release'.* has 'notebooks'"):
+        course_config(tmp_path)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograde.course.lessons import CourseError
+from autograde.course.lessons import FOLDERS, CourseError
 from autograde.files import write_whole
 from autograde.installed import manual
 
@@ -35,7 +35,8 @@ def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
 
     Raises:
-        CourseError: the folder has none, it fails, or it does not call `configure`.
+        CourseError: the folder has none, it fails, it does not call `configure`, or it names other
+            folders.
     """
     if not (root / CONFIG).is_file():
         raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {CONFIGURE}")
@@ -47,6 +48,12 @@ def course_config(root: Path) -> Config:
         raise CourseError(f"{root / CONFIG} fails: {type(error).__name__}: {error}") from error
     if not config.Autograde.get("exporter_class"):
         raise CourseError(f"{root / CONFIG} lacks the settings of a course. {CONFIGURE}")
+    for step, folder in FOLDERS.items():
+        if (other := config.CourseDirectory[setting := f"{step}_directory"]) != folder:
+            raise CourseError(
+                f"{root / CONFIG}: c.CourseDirectory.{setting} is {other!r}; a course with lessons "
+                f"has {folder!r}. Delete that line, and rename the folder if you have it"
+            )
     config.CourseDirectory.root = str(root)
     return config
 
