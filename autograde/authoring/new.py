@@ -114,8 +114,8 @@ def init(folder: Path) -> Lesson:
         )
     if folder.exists() and any(folder.iterdir()):
         joins = f". How lessons join a course: {manual() / 'plain.md'}"
-        known = joins if (folder / CONFIG).is_file() else ""
-        raise CourseError(f"{folder} is not empty; name a new folder{known}")
+        more = joins if (folder / CONFIG).is_file() else ""
+        raise CourseError(f"{folder} is not empty; name a new folder{more}")
     package = "_".join(words).lstrip("0123456789_")
     if iskeyword(package) or find_spec(package):  # Python or an installed module has the name
         package += "_course"
