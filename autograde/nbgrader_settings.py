@@ -6,7 +6,6 @@ A course's `nbgrader_config.py` calls `configure` and goes on to what is the tea
 from pathlib import Path
 from typing import Any
 
-from autograde.course.lessons import FOLDERS
 from autograde.course.package import make_importable
 from autograde.workspace.validate import ask_for_table
 
@@ -15,8 +14,12 @@ def configure(c: Any, config_file: str) -> None:
     """Set what every course needs, for the course in the configuration's folder."""
     root = Path(config_file).absolute().parent
     make_importable(root)
-    for step, folder in FOLDERS.items():
-        c.CourseDirectory[f"{step}_directory"] = folder
+    c.CourseDirectory.source_directory = "source"
+    c.CourseDirectory.release_directory = "notebooks"
+    c.CourseDirectory.solution_directory = "solutions"
+    c.CourseDirectory.submitted_directory = "submitted"
+    c.CourseDirectory.autograded_directory = "autograded"
+    c.CourseDirectory.feedback_directory = "feedback"
 
     # A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts
     # it back for whoever grades in Formgrader; students get it neither in a lesson nor in feedback.

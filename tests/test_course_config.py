@@ -51,8 +51,24 @@ def test_a_course_keeps_its_own_late_penalty(tmp_path: Path, text: str) -> None:
     assert course_config(tmp_path).AssignLatePenalties.plugin_class.__name__ == "Gentle"
 
 
-def test_another_folder_is_refused(tmp_path: Path) -> None:
-    other = "get_config().CourseDirectory.release_directory = 'release'\n"
-    (tmp_path / CONFIG).write_text(CALL + other)
-    with pytest.raises(CourseError, match=r"release_directory is 'release'.* has 'notebooks'"):
+TAKEN_BACK = {
+    "c.CourseDirectory.release_directory = 'release'": r"release_directory is 'release'; .* has "
+    "'notebooks'",
+    "c.Autograde.autograde_preprocessors = ['nbgrader.preprocessors.Execute']": r"c\.Autograde"
+    r"\.autograde_preprocessors lacks autograde\.grading\.nbgrader_steps\.Run",
+}
+
+
+@pytest.mark.parametrize("line", TAKEN_BACK)
+def test_what_takes_back_the_settings_of_a_course_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / CONFIG).write_text(f"{CALL}\nc = get_config()\n{line}\n")
+    with pytest.raises(CourseError, match=TAKEN_BACK[line]):
         course_config(tmp_path)
+
+
+def test_a_course_adds_steps_of_its_own(tmp_path: Path) -> None:
+    more = (
+        "get_config().Autograde.autograde_preprocessors += ['nbgrader.preprocessors.LimitOutput']"
+    )
+    (tmp_path / CONFIG).write_text(f"{CALL}\n{more}\n")
+    assert "LimitOutput" in course_config(tmp_path).Autograde.autograde_preprocessors[-1]

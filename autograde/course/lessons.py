@@ -22,15 +22,6 @@ MINUTES = "minutes"
 CURRICULUM = Path("source", "curriculum.toml")
 DUE = "due.toml"
 """An optional file that tells students when lessons are due."""
-FOLDERS = {
-    "source": "source",
-    "release": "notebooks",
-    "solution": "solutions",
-    "submitted": "submitted",
-    "autograded": "autograded",
-    "feedback": "feedback",
-}
-"""The folder of each of nbgrader's steps."""
 
 
 class CourseError(Exception):
