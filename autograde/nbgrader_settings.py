@@ -17,6 +17,9 @@ def configure(c: Any, config_file: str) -> None:
     c.CourseDirectory.source_directory = "source"
     c.CourseDirectory.release_directory = "notebooks"
     c.CourseDirectory.solution_directory = "solutions"
+    c.CourseDirectory.submitted_directory = "submitted"
+    c.CourseDirectory.autograded_directory = "autograded"
+    c.CourseDirectory.feedback_directory = "feedback"
 
     # A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts
     # it back for whoever grades in Formgrader; students get it neither in a lesson nor in feedback.
@@ -26,8 +29,7 @@ def configure(c: Any, config_file: str) -> None:
         "autograde.authoring.build.Identify",
         "autograde.authoring.build.LintSource",
         "nbgrader.preprocessors.LockCells",
-        "nbgrader.preprocessors.ClearSolutions",
-        "autograde.authoring.build.GiveCode",
+        "autograde.authoring.build.ClearLesson",
         "nbgrader.preprocessors.ClearOutput",
         "nbgrader.preprocessors.CheckCellMetadata",
         "nbgrader.preprocessors.ComputeChecksums",
@@ -73,7 +75,8 @@ def configure(c: Any, config_file: str) -> None:
     ]
     c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"
 
-    c.AssignLatePenalties.plugin_class = "autograde.grading.gradebook.LatePolicy"
+    # A course that had a penalty of its own keeps it, wherever its configuration calls this.
+    c.AssignLatePenalties.setdefault("plugin_class", "autograde.grading.gradebook.LatePolicy")
 
     # nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet runs.
     c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"

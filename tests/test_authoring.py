@@ -80,6 +80,12 @@ SLIPS = {
         "center_rows: the lesson's own answer fails “float64 in, float64 out, for any layout in "
         "memory”: `center_rows(x)` raises KeyError: 4",
     ),
+    "marks around a part of a statement": Slip(
+        TEXT, "    ### BEGIN SOLUTION\n", "    if x.ndim:\n    ### BEGIN SOLUTION\n        pass\n",
+        "center_rows: what students get in its place is not Python: expected an indented block "
+        "after 'if' statement on line 3, in line 5: raise NotImplementedError(). Put the "
+        "solution's marks around whole statements, as far in as the stub shall stand",
+    ),
     "marks around all of a cell": Slip(
         TEXT, 'def center_rows(x):\n    """Every row of x minus its own mean: (..., n) -> (..., '
         'n)."""\n    ### BEGIN SOLUTION\n',

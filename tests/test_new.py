@@ -207,6 +207,15 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     assert "## A course of your own" in PAGE
 
 
+def test_init_touches_no_course_and_says_how_lessons_join_one(tmp_path: Path) -> None:
+    (tmp_path / CONFIG).write_text("c = get_config()\n")
+    with pytest.raises(CourseError, match="not empty") as refused:
+        making.init(tmp_path)
+    page = Path(str(refused.value).rpartition(": ")[2])
+    assert "## Lessons in a course that you have" in page.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == [CONFIG]
+
+
 @pytest.mark.parametrize("name", ["class", "json"])
 def test_lessons_can_import_the_package_of_a_course_of_any_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import sys
 from contextlib import chdir
 from pathlib import Path
 from subprocess import CompletedProcess
+from textwrap import dedent
 
 import nbformat
 import pytest
@@ -20,7 +21,10 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from nightly import nightly
 
-from autograde.course.config import course_config
+from autograde.authoring.build import generate
+from autograde.authoring.marks import students_version
+from autograde.course.config import CONFIG, course_config
+from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.record import NOTE
@@ -31,9 +35,10 @@ PAGE = (HERE / "docs" / "plain.md").read_text()
 RUN_NO_WALL = ["--Run.wall=False"] if missing() else []
 
 
-def block(name: str) -> str:
+def block(name: str, indent: str = "") -> str:
     """A piece of code in docs/plain.md, by the words after its language."""
-    found = re.search(rf"^(`{{3,}})\w+ {name}\n(.*?)^\1$", PAGE, re.DOTALL | re.MULTILINE)
+    head = rf"^{indent}(`{{3,}})\w+ {name}\n"
+    found = re.search(rf"{head}(.*?)^{indent}\1$", PAGE, re.DOTALL | re.MULTILINE)
     assert found, name
     return found[2].rstrip("\n")
 
@@ -63,6 +68,11 @@ import os
 home = {str(HERE)!r}
 print("reads the course" if os.path.exists(os.path.join(home, "source")) else "sees no course")"""
 ANSWERS = {"ada": PRIES, "bob": VISIBLE}
+OWN = """
+stub = "# IHRE ANTWORT\\nraise NotImplementedError()"
+c.ClearSolutions.code_stub = {"python": stub, "octave": stub}
+"""
+"""What the course had in its configuration before it had lessons."""
 
 
 def nbgrader(root: Path, *command: str) -> CompletedProcess[str]:
@@ -76,6 +86,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with a lesson and hw1, both handed in; nbgrader's own commands have graded hw1."""
     root = tmp_path_factory.mktemp("plain") / "course"
     lesson = make_course(root, ())
+    with (root / CONFIG).open("a") as config:
+        config.write(OWN)
     source = root / "source" / HW
     source.mkdir()
     nbformat.write(assignment(), source / f"{HW}.ipynb")
@@ -102,13 +114,22 @@ def test_students_get_neither_solution_nor_hidden_tests_and_the_files_beside_it(
     course: Path,
 ) -> None:
     text = str(read(course, "notebooks"))
-    assert "YOUR CODE HERE" in text
+    assert "IHRE ANTWORT" in text
     assert "assert spread([1, 2, 5]) == 4" in text
     assert "BEGIN" not in text
     assert sorted(path.name for path in (course / "notebooks" / HW).iterdir()) == [
         "hw1.ipynb",
         "numbers.csv",
     ]
+
+
+def test_a_stub_of_its_own_is_for_plain_assignments_alone(course: Path, tmp_path: Path) -> None:
+    """Lessons have the stub that the grader knows."""
+    lesson = lessons(course)[LESSON]
+    made = generate(lesson, tmp_path) / f"{lesson.notebook}.ipynb"
+    students = nbformat.read(made, as_version=4)
+    wanted = students_version(read_text(lesson))
+    assert [cell.source for cell in students.cells] == [cell.source for cell in wanted.cells]
 
 
 def test_nbgrader_scores_it_by_its_asserts_the_hidden_ones_too(course: Path) -> None:
@@ -177,6 +198,18 @@ def test_reports_and_exports_do_not_stumble_over_it(course: Path) -> None:
     assert sorted(row.split(",")[0].strip('"') for row in rows[1:]) == [LESSON, LESSON, HW, HW]
     result = run(course, "export", HW, "--format", "canvas", "--to", "hw1.csv")
     assert result.exit_code == 0, result.output
+
+
+def test_lessons_join_a_course_as_the_page_says(tmp_path: Path) -> None:
+    own = "c = get_config()\nc.CourseDirectory.course_id = 'mine'\n"
+    head, rest = own.split("\n", 1)
+    (tmp_path / CONFIG).write_text("\n".join([head, dedent(block("configure", "   ")), rest]))
+    (tmp_path / CURRICULUM).parent.mkdir()
+    (tmp_path / CURRICULUM).write_text(dedent(block("curriculum", "   ")))
+    result = run(tmp_path, "new", "01_first")
+    assert result.exit_code == 0, result.output
+    assert list(lessons(tmp_path)) == ["01_first"]
+    assert course_config(tmp_path).CourseDirectory.course_id == "mine"
 
 
 @nightly

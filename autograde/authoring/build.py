@@ -15,6 +15,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 from nbgrader.preprocessors import (
     ClearMarkScheme,
+    ClearSolutions,
     Execute,
     IncludeHeaderFooter,
     InstantiateTests,
@@ -171,10 +172,16 @@ class SavePoints(LessonStep):
         return nb
 
 
-class GiveCode(LessonStep):
-    """After ClearSolutions: code to be repaired comes in place of the stub."""
+class ClearLesson(LessonStep):
+    """Put the stub, or code to be repaired, in place of each solution.
+
+    A course may have a stub of its own for its plain assignments; the grader looks for nbgrader's.
+    """
+
+    plain = (ClearSolutions,)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        nb, _ = ClearSolutions()(nb, resources)
         for cell in nb.cells:
             cell.source = give(cell.source)
         return nb

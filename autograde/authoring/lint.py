@@ -23,7 +23,7 @@ from autograde.authoring.marks import (
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
 from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
-from autograde.grading.running.reference import DEFINED, load
+from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT
@@ -282,8 +282,17 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """
     reference, cells = load(lesson), named_cells(nb)
     for name, key in practice_keys(lesson).items():
+        source = without_solution(cells[name].source)
         try:
-            stub = reference.with_answer(without_solution(cells[name].source))
+            if GIVEN not in cells[name].source:  # which may have syntax errors to be repaired
+                compile(source, name, "exec")
+            stub = reference.with_answer(source)
+        except SyntaxError as error:
+            yield (
+                f"{name}: what students get in its place {no_python(error)}. Put the solution's "
+                "marks around whole statements, as far in as the stub shall stand"
+            )
+            continue
         except Exception as error:  # where the answer ends the cell, Run All ends too
             yield (
                 f"{name}: what students get in its place raises {type(error).__name__} as soon as "

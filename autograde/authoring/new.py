@@ -10,8 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograde.authoring.measure import measure
 from autograde.authoring.sources import sync
+from autograde.course.config import CONFIG
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.course.package import folder_of, make_importable, needed_by
+from autograde.installed import manual
 
 SKELETON = Path(__file__).parent / "skeleton"
 EXERCISE = "variants/center_rows.md"
@@ -111,7 +113,9 @@ def init(folder: Path) -> Lesson:
             f"{folder}: a course is named after its folder; give it a name of letters"
         )
     if folder.exists() and any(folder.iterdir()):
-        raise CourseError(f"{folder} is not empty; name a new folder")
+        joins = f". How lessons join a course: {manual() / 'plain.md'}"
+        more = joins if (folder / CONFIG).is_file() else ""
+        raise CourseError(f"{folder} is not empty; name a new folder{more}")
     package = "_".join(words).lstrip("0123456789_")
     if iskeyword(package) or find_spec(package):  # Python or an installed module has the name
         package += "_course"

@@ -17,6 +17,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from autograde.course.lessons import CourseError
 from autograde.files import write_whole
 from autograde.installed import manual
+from autograde.nbgrader_settings import configure
 
 CONFIG = "nbgrader_config.py"
 EXECUTION = "NBGRADER_EXECUTION"
@@ -35,7 +36,8 @@ def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
 
     Raises:
-        CourseError: the folder has none, it fails, or it does not call `configure`.
+        CourseError: the folder has none, it fails, it does not call `configure`, or it takes back
+            what grading relies on.
     """
     if not (root / CONFIG).is_file():
         raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {CONFIGURE}")
@@ -47,8 +49,27 @@ def course_config(root: Path) -> Config:
         raise CourseError(f"{root / CONFIG} fails: {type(error).__name__}: {error}") from error
     if not config.Autograde.get("exporter_class"):
         raise CourseError(f"{root / CONFIG} lacks the settings of a course. {CONFIGURE}")
+    _refuse_others(config, root)
     config.CourseDirectory.root = str(root)
     return config
+
+
+def _refuse_others(config: Config, root: Path) -> None:
+    """Raises CourseError for other folders, and for a list that lacks a step of the grader's."""
+    configure(wanted := Config(), str(root / CONFIG))
+    for section, settings in wanted.items():
+        for name, value in settings.items():
+            own, setting = config[section][name], f"{CONFIG}: c.{section}.{name}"
+            if section == "CourseDirectory" and own != value:
+                raise CourseError(
+                    f"{setting} is {own!r}; a course with lessons has {value!r}. Delete that line, "
+                    "and rename the folder if you have it"
+                )
+            if isinstance(value, list) and (lacking := [each for each in value if each not in own]):
+                raise CourseError(
+                    f"{setting} lacks {lacking[0]}, without which lessons are graded wrongly. "
+                    "Delete that line, or add your own steps to the list with +="
+                )
 
 
 def convert(converter: type[BaseConverter], config: Config) -> None:
