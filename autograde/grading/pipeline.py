@@ -8,27 +8,22 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
-from math import inf
-from threading import Lock
 from typing import TypeVar
 
 from nbformat import NotebookNode
 
-from autograde.course.lesson_files import parse_text
 from autograde.course.lessons import Lesson, named_cells
-from autograde.course.versions import Version, notebook_of, version_of
+from autograde.course.versions import Version, notebook_of, source_of, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record, is_broken, to_file, write_note
 from autograde.grading.running.job import Ran, job_of, put_outputs
-from autograde.grading.running.reference import Program, load, right_key
+from autograde.grading.running.reference import keys_of, practice_of
 from autograde.grading.running.run import run_job
 from autograde.grading.sanitise import sanitise
 from autograde.grading.submission import Disturbed, Entry, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
-from autograde.rubric.key import Key, unpack_keys
 from autograde.values.loaded import compute_on_one_thread
 from autograde.values.text import digest
 
@@ -96,53 +91,6 @@ def at_most_twice(grade: Callable[[Task], T], task: Task) -> T:
         return grade(replace(task, alone=True))
 
 
-_recording = Lock()
-"""A process records one reference at a time; a Dask worker may have several threads."""
-
-
-@lru_cache(maxsize=8)
-def _reference(version: Version) -> Program:
-    """Load the lesson's own answers, once in a process."""
-    return load(version.lesson, _text(version), version.files)
-
-
-@lru_cache(maxsize=8)
-def _text(version: Version) -> NotebookNode:
-    return parse_text(version.text.decode("utf-8-sig"))
-
-
-@lru_cache(maxsize=2)
-def keys_of(version: Version, seed: int) -> dict[str, Key]:
-    """Return the answer keys of one seed, by exercise, from one run of the reference.
-
-    Raises:
-        CourseError: the reference fails, or tolerances were not measured.
-    """
-    tolerances = json.loads(version.tolerances or b"{}")
-    with _recording:
-        reference = _reference(version)
-        compute_on_one_thread()  # holds for one thread
-        return {
-            exercise.name: _withdraw(
-                right_key(reference, exercise, seed, tolerances.get(exercise.name, {})),
-                exercise.withdrawn,
-            )
-            for exercise in version.lesson.exercises
-        }
-
-
-def _withdraw(key: Key, lines: tuple[str, ...]) -> Key:
-    """Return a key that calls these lines right, whatever an answer does."""
-    pairs = zip(key.expected.lines, key.tolerances, strict=True)
-    return replace(key, tolerances=tuple(inf if line.name in lines else t for line, t in pairs))
-
-
-@lru_cache(maxsize=8)
-def practice_of(version: Version) -> dict[str, Key]:
-    """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
-    return unpack_keys(version.practice) if version.practice else {}
-
-
 def as_shown(record: Record, version: Version) -> Record:
     """Return a judged notebook as pages may show it, with all that they say of the lesson."""
     lesson = version.lesson
@@ -194,7 +142,7 @@ def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:
     """Give the questions their marking schemes, which graders see and students do not."""
-    cells, with_schemes = named_cells(nb), named_cells(_text(version))
+    cells, with_schemes = named_cells(nb), named_cells(source_of(version))
     for written in version.lesson.written:
         name = written.question_cell
         cells[name].source = with_schemes[name].source

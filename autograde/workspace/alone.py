@@ -11,6 +11,7 @@ from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
+from autograde.grading.running.reference import practice_of
 from autograde.grading.submission import Marks, Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
@@ -38,7 +39,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     try:
         built, data = original.read_bytes(), practice.read_bytes()
         version = Version(lesson, sha256(built + data).hexdigest(), b"", b"", built, data)
-        pipeline.practice_of(version)
+        practice_of(version)
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     record.remarks.insert(0, REMARK)
