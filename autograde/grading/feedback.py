@@ -20,7 +20,7 @@ from autograde.course.lessons import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import highlighter, lexer_of, offline
-from autograde.grading.submission import Marks
+from autograde.grading.submission import NO_ANSWER, Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, lines_html
 from autograde.values.text import await_marking, inline, number, of_points
@@ -32,8 +32,6 @@ MARK_SCHEME = re.compile(
     r"^[^\n]*BEGIN MARK SCHEME[^\n]*\n.*?^[^\n]*END MARK SCHEME[^\n]*(\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-NO_ANSWER = "No response."
-"""nbgrader's own comment on an untouched answer."""
 FILTERS = {
     "number": number,
     "of_points": of_points,
