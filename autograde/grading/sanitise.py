@@ -54,7 +54,6 @@ TAGS = (
     | {"em", "strong", "del", "sub", "sup"}
 )
 STUDENTS = nh3.Cleaner(tags=TAGS, attributes={"*": set(), "th": {"scope"}}, link_rel=None)
-OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
 MATH_THAT_ACTS = re.compile(
     r"\\(href|url|require|class|cssId|style|data|unicode|html\w*|mmlToken|bbox|enclose|"
     r"[bx]?cancel(?:to)?|texttip|mathtip|toggle|label|(?:eq)?ref|includegraphics|"
@@ -226,11 +225,6 @@ def _as_block(html: str) -> str:
     """
     html = MATH_THAT_ACTS.sub(r" \1", readable(STUDENTS.clean(html)))
     return f"<div>{html}</div>".replace("\n", "&#10;").replace("[", "&#91;")
-
-
-def offline(html: str) -> str:
-    """Return HTML for a page without links and pictures; it keeps the classes that colour code."""
-    return OFFLINE.clean(html)
 
 
 @cache
