@@ -1,4 +1,4 @@
-"""One submission, top to bottom: restore, run, judge, make harmless, page.
+"""One submission, top to bottom: restore, run, judge, make harmless, write down, page.
 
 A worker does all of it, here or on another machine; the coordinator only saves what comes back.
 nbgrader's own commands and `autograde self` take the same steps with `grade_restored`.
@@ -39,16 +39,17 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     record = replace(record, earlier=version.kept, walled=task.wall)
     record, marks, ran = grade_restored(record, version, task)
     put_schemes(record.nb, version)
-    seconds, ran_file = (ran.seconds, ran.to_bytes()) if ran else (0.0, b"")
-    entry = Entry(
-        problem=record.noticed,
-        seconds=seconds,
-        earlier=version.kept,
-        broken=is_broken(record.problem, record.verdicts),
-    )
     nb = write_note(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
-    return Graded(notebook_file, entry, marks, feedback.page(nb, marks), ran_file, record.fault)
+    page = feedback.page(nb, marks)
+    entry = Entry(
+        problem=record.noticed,
+        seconds=ran.seconds if ran else 0.0,
+        earlier=record.earlier,
+        broken=is_broken(record.problem, record.verdicts),
+    )
+    ran_file = ran.to_bytes() if ran else b""
+    return Graded(notebook_file, entry, marks, page, ran_file, record.fault)
 
 
 def grade_restored(
