@@ -64,8 +64,10 @@ MATH_THAT_ACTS = re.compile(
 
 def as_shown(record: Record, version: Version) -> Record:
     """Return a judged notebook as pages may show it, with all that they say of the lesson."""
-    lesson = version.lesson
-    remarks = [*record.remarks, *sanitise(record.nb, notebook_of(version))]
+    nb, lesson, released = record.nb, version.lesson, notebook_of(version)
+    sanitise_outputs(nb)
+    sanitise_text(nb, released)
+    remarks = [*record.remarks, *([] if colour_or_not(nb, released) else [SAID])]
     _show_verdicts(record, lesson)
     ways = {
         name: each
@@ -74,13 +76,6 @@ def as_shown(record: Record, version: Version) -> Record:
     }
     remarks += _withdrawn(record, lesson)
     return replace(record, title=lesson.title, remarks=remarks, ways=ways)
-
-
-def sanitise(nb: NotebookNode, released: NotebookNode) -> list[str]:
-    """Make a notebook harmless and quick to show; return what has to be said of that."""
-    sanitise_outputs(nb)
-    sanitise_text(nb, released)
-    return [] if colour_or_not(nb, released) else [SAID]
 
 
 def _show_verdicts(record: Record, lesson: Lesson) -> None:
