@@ -69,7 +69,7 @@ def judged(lesson: Lesson, nb: NotebookNode) -> Record:
     task = Task(submission, not missing(), secret=b"secret", alone=True)
     with patch.object(job, "seed_of", return_value=7):
         restored = restore(Record(nb), notebook_of(version))
-        record, _ = pipeline.grade_restored(restored, version, task)
+        record, _, _ = pipeline.grade_restored(restored, version, task)
     return record
 
 

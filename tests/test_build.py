@@ -27,8 +27,7 @@ from autograde.authoring.sources import source_notebook, sync
 from autograde.course.config import course_config
 from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
-from autograde.course.versions import versions
-from autograde.grading import pipeline
+from autograde.course.versions import source_of, versions
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -129,7 +128,7 @@ def test_the_mark_that_some_editors_write_first_is_no_part_of_a_text(mine: Lesso
     lesson = lessons(mine.root)[mine.name]
     assert cells(read_text(lesson)) == plain
     now, *_ = versions(lesson)
-    assert cells(pipeline._text(now)) == plain
+    assert cells(source_of(now)) == plain
 
 
 def test_loading_the_configuration_writes_no_file(mine: Lesson) -> None:

@@ -117,7 +117,7 @@ CHANGES = {
         score=0,
     ),
     "half of the points are given": Change(
-        "grading/pipeline.py",
+        "grading/record.py",
         "automatic[name] = verdict.points",
         "automatic[name] = verdict.points / 2",
         "The grader's judge has changed since the last run: 2 submissions are judged again.",

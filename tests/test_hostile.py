@@ -15,11 +15,11 @@ from nbformat import NotebookNode
 from nightly import few
 
 from autograde.course.lessons import Lesson
-from autograde.grading import feedback, pipeline
+from autograde.grading import feedback
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import write_note
+from autograde.grading.record import marks_of, write_note
 from autograde.grading.running.notebook_client import as_on_a_terminal
 from autograde.grading.running.outputs import plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
@@ -67,7 +67,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.validate(record.nb)
     nbformat.writes(record.nb).encode()
     sanitise_text(record.nb, released)
-    marks = pipeline.marks_of(record, released, Marks())
+    marks = marks_of(record, released, Marks())
     assert feedback.page(write_note(record), marks)
 
 

@@ -16,10 +16,10 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from nightly import nightly
 
-from autograde.grading.feedback import from_markdown, page
+from autograde.grading.feedback import from_markdown, offline, page
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record, write_note
-from autograde.grading.sanitise import colour_or_not, offline, sanitise_outputs, sanitise_text
+from autograde.grading.sanitise import colour_or_not, sanitise_outputs, sanitise_text
 from autograde.grading.submission import Marks
 from autograde.values.text import visible
 

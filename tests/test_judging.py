@@ -17,11 +17,10 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.course.versions import Version, notebook_of, versions
-from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.grading.running.job import Ran, job_of, put_outputs
-from autograde.grading.running.reference import load
+from autograde.grading.running.reference import keys_of, load, practice_of
 from autograde.grading.running.run import run_job
 from autograde.grading.submission import Place, Problem, Submission, Task
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
@@ -163,7 +162,7 @@ def run_on(
 
 
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson, now: Version) -> None:
-    keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
+    keys, practice = keys_of(now, 7), practice_of(now)
     record, _ = run_on(now, {"renormalise": HALF_RIGHT}, FirstLook(lambda: keys))
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
     fair = judge_notebook(record, now, keys, practice, {}).verdicts
@@ -178,7 +177,7 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(
     lesson: Lesson, now: Version
 ) -> None:
     """Of a notebook whose answer is wrong in another way than it claims to be in practice."""
-    keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
+    keys, practice = keys_of(now, 7), practice_of(now)
     exercise = lesson.exercise("renormalise")
     reference, variants = load(lesson), read_variants(lesson, exercise)
     found = set()
@@ -210,12 +209,12 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str, now: Vers
     answer = HALF_RIGHT.replace("\n", f"\n    {trap}\n", 1)
     imports = "import os\nfrom autograde.rubric import session\n"
     solved = {e.name: named_cells(source_notebook(lesson))[e.name].source for e in lesson.exercises}
-    keys = pipeline.keys_of(now, 7)
+    keys = keys_of(now, 7)
     look = FirstLook(lambda: keys)
     record, ran = run_on(now, solved | {"renormalise": imports + answer}, look)
     assert ran.problem is None
     assert not ran.notes
-    practice = pipeline.practice_of(now)
+    practice = practice_of(now)
     verdicts = judge_notebook(record, now, keys, practice, look.verdicts).verdicts
     assert 0 < verdicts.pop("renormalise").points < 3
     assert all(verdict.passed for verdict in verdicts.values())
@@ -237,7 +236,7 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(
     calls = sum(len(line.cases) for line in keys["renormalise"].expected.lines)
     columns = next(each.code for each in wrong if each.name == "columns")
     answers = {"renormalise": columns + kept.format(calls)}
-    keys = pipeline.keys_of(now, 7)
+    keys = keys_of(now, 7)
     look = FirstLook(lambda: keys)
     record, _ = run_on(now, answers, look)
     again = [
@@ -246,7 +245,7 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(
         if any(PRACTICE_MIME in output.get("data", {}) for output in cell.get("outputs", []))
     ]
     assert again == ["test_renormalise"]
-    practice = pipeline.practice_of(now)
+    practice = practice_of(now)
     found = judge_notebook(record, now, keys, practice, look.verdicts)
     assert found.verdicts == judge_notebook(record, now, keys, practice, {}).verdicts
     assert found.verdicts["renormalise"].beliefs

@@ -191,7 +191,7 @@ class Quick:
 
     def __init__(self, ran: dict[str, Ran], monkeypatch: pytest.MonkeyPatch) -> None:
         self.ran, self.done = ran, Counter[str]()
-        save = Coordinator.save
+        save = coordinator.book.save
 
         def counted(*arguments: Any) -> Any:
             self.done["saved"] += 1
@@ -202,7 +202,7 @@ class Quick:
         monkeypatch.setattr(template, "prepare", lambda *_: None)
         monkeypatch.setattr(feedback, "warm_up", lambda version: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
-        monkeypatch.setattr(Coordinator, "save", counted)
+        monkeypatch.setattr(coordinator.book, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))
         monkeypatch.setattr(feedback, "page", lambda notebook, marks: b"a page")
 

@@ -13,7 +13,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograde.grading.coordinator import _when
+from autograde.grading.gradebook import time_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.reading import handed_in as reading
 from autograde.grading.reading.handed_in import read_submission
@@ -243,7 +243,7 @@ TIMES = {
 @pytest.mark.parametrize("text", TIMES)
 def test_an_offset_in_a_time_stamp_counts_in_hours(tmp_path: Path, text: str) -> None:
     read = submitted(tmp_path, **{"a.ipynb": NOTEBOOK, "timestamp.txt": text.encode()})
-    assert _when(read) == TIMES[text]
+    assert time_of(read) == TIMES[text]
 
 
 @pytest.mark.parametrize("text", TIMES)

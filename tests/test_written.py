@@ -27,10 +27,9 @@ from autograde.course.lessons import (
     named_cells,
 )
 from autograde.grading.gradebook import marks_of_class
-from autograde.grading.pipeline import marks_of
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import MORE, restore
-from autograde.grading.record import Record
+from autograde.grading.record import Record, marks_of
 from autograde.grading.submission import GRADED, Marks
 from autograde.marking.answers import read_question
 from autograde.report.classdata import EMPTY, WAITING, read_class

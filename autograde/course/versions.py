@@ -162,6 +162,12 @@ def notebook_of(version: Version) -> "NotebookNode":
     return nb
 
 
+@lru_cache(maxsize=8)
+def source_of(version: Version) -> "NotebookNode":
+    """Return the lesson's text as a notebook, with its answers and marking schemes."""
+    return parse_text(version.text.decode("utf-8-sig"))
+
+
 def checksums(nb: "NotebookNode") -> dict[str, str]:
     """Return nbgrader's checksum of each rubric cell, as it was when the notebook was built.
 

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -37,7 +36,6 @@ from autograde.grading.submission import (
     ADDRESS,
     FAILED,
     GRADED,
-    TIMESTAMP,
     UNCHANGED,
     Disturbed,
     Done,
@@ -194,12 +192,16 @@ class Coordinator:
         self, submission: Submission, marks: Marks, opened: Opened, executor: Executor
     ) -> Graded:
         """Have a worker grade a submission that has these marks so far, and save what it gives."""
-        place, when = submission.place, _when(submission)
+        place, when = submission.place, book.time_of(submission)
         ran = b"" if self.how.regrade else state.read_ran(place)
         grader = str(grader_of(place.lesson.package))
         task = Task(submission, self.how.wall, self._secret, marks, ran, self._alone, grader)
         graded: Graded = await _work(executor, workers.grade_task, task, opened.versions)
-        self.save(place, when, graded)
+        if graded.fault:
+            self._log(graded.fault)
+        if graded.ran:
+            state.keep_ran(place, graded.ran)
+        book.save(self.gradebook, place, when, graded.marks, self._late)
         return graded
 
     def _open(self, lesson: Lesson) -> Opened | None:
@@ -229,19 +231,6 @@ class Coordinator:
         opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
         self._opened[lesson] = opened
         return opened
-
-    def save(self, place: Place, when: datetime | None, graded: Graded) -> None:
-        """Save a submission that was graded: its run, its student, time, scores and lateness."""
-        if graded.fault:
-            self._log(graded.fault)
-        if graded.ran:
-            state.keep_ran(place, graded.ran)
-        timestamp = {} if when is None else {"timestamp": when}
-        self.gradebook.update_or_create_student(place.student)
-        self.gradebook.update_or_create_submission(place.lesson.name, place.student, **timestamp)
-        book.save_scores(self.gradebook, place, graded.marks)
-        book.penalise(self.gradebook, place, self._late)
-        self.gradebook.db.remove()  # else the session would keep the whole class in memory
 
     def finish(
         self, submission: Submission, decided_by: str, graded: Graded, marks: Marks, html: bytes
@@ -318,15 +307,3 @@ def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
     return _digest([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
-
-
-def _when(submission: Submission) -> datetime | None:
-    """Read the time of a submission from nbgrader's file."""
-    text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
-    try:
-        return book.parse_time(text)
-    except ValueError as error:
-        raise CourseError(
-            f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "
-            "example to 2026-02-28 23:59:00 UTC"
-        ) from error

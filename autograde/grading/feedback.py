@@ -9,6 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
@@ -19,8 +20,8 @@ from traitlets.config import Config
 from autograde.course.lessons import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
-from autograde.grading.sanitise import highlighter, lexer_of, offline
-from autograde.grading.submission import Marks
+from autograde.grading.sanitise import TAGS, highlighter, lexer_of
+from autograde.grading.submission import NO_ANSWER, Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, lines_html
 from autograde.values.text import await_marking, inline, number, of_points
@@ -32,8 +33,7 @@ MARK_SCHEME = re.compile(
     r"^[^\n]*BEGIN MARK SCHEME[^\n]*\n.*?^[^\n]*END MARK SCHEME[^\n]*(\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-NO_ANSWER = "No response."
-"""nbgrader's own comment on an untouched answer."""
+OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
 FILTERS = {
     "number": number,
     "of_points": of_points,
@@ -254,6 +254,11 @@ def from_markdown(source: str) -> Markup:
     It caches results, because most cells of a class are the same.
     """
     return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
+
+
+def offline(html: str) -> str:
+    """Return HTML for a page without links and pictures; it keeps the classes that colour code."""
+    return OFFLINE.clean(html)
 
 
 class _Outline:

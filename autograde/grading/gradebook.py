@@ -32,9 +32,9 @@ from sqlalchemy.exc import DBAPIError
 from traitlets import Enum, Float
 from traitlets.config import Config
 
-from autograde.course.lessons import Lesson, state_folder
+from autograde.course.lessons import CourseError, Lesson, state_folder
 from autograde.grading.state import Stop
-from autograde.grading.submission import Marks, Place
+from autograde.grading.submission import TIMESTAMP, Marks, Place, Submission
 
 DAY = 24 * 60 * 60
 SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
@@ -142,6 +142,22 @@ def _grade_cells(gradebook: Gradebook, lesson: Lesson) -> list[GradeCell]:
     with suppress(MissingEntry):
         return list(gradebook.find_notebook(lesson.notebook, lesson.name).grade_cells)
     return []
+
+
+def save(
+    gradebook: Gradebook,
+    place: Place,
+    when: datetime | None,
+    marks: Marks,
+    late: AssignLatePenalties,
+) -> None:
+    """Save a submission that was graded: its student, time, scores and lateness."""
+    timestamp = {} if when is None else {"timestamp": when}
+    gradebook.update_or_create_student(place.student)
+    gradebook.update_or_create_submission(place.lesson.name, place.student, **timestamp)
+    save_scores(gradebook, place, marks)
+    penalise(gradebook, place, late)
+    gradebook.db.remove()  # else the session would keep the whole class in memory
 
 
 def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
@@ -301,6 +317,22 @@ def due_date(gradebook: Gradebook, lesson: str) -> datetime | None:
     with suppress(MissingEntry):
         due = gradebook.find_assignment(lesson).duedate
     return due
+
+
+def time_of(submission: Submission) -> datetime | None:
+    """Read the time of a submission from nbgrader's file; None if there is none.
+
+    Raises:
+        CourseError: the file holds something else.
+    """
+    text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise CourseError(
+            f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "
+            "example to 2026-02-28 23:59:00 UTC"
+        ) from error
 
 
 def parse_time(text: str) -> datetime | None:

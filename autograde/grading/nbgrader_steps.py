@@ -197,18 +197,18 @@ class Run(LessonStep):
             self.log.warning("Too large, so left out: %s", named(left_out))
         record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
 
-        def graded(task: Task) -> tuple[Record, Ran | None]:
+        def graded(task: Task) -> tuple[Record, Marks, Ran | None]:
             with last_resort():
                 return pipeline.grade_restored(record, version, task)
 
         task = Task(Submission(place, files), wall, course_secret(lesson.root), ran=read_ran(place))
-        judged, ran = pipeline.at_most_twice(graded, task)
+        judged, marks, ran = pipeline.at_most_twice(graded, task)
         if ran:
             keep_ran(place, ran.to_bytes())
         if judged.fault:
             self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, pipeline.marks_of(judged, notebook_of(version), Marks()))
+            save_scores(gradebook, place, marks)
         return write_note(judged)
 
 

@@ -1,19 +1,22 @@
 """The record of a submission: its notebook and all that grading finds out about it.
 
-Every step takes it and passes it on, from `parse` to the page. The notebook's file keeps what pages
-and reports need; it is written and read here alone.
+Every step takes it and passes it on, from `parse` to the page. Its marks are read off it when it is
+judged. The notebook's file keeps what pages and reports need; it is written and read here alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.grading.submission import Problem
+from autograde.course.lessons import named_cells
+from autograde.course.versions import Version, source_of
+from autograde.grading.submission import NO_ANSWER, Marks, Problem
 from autograde.rubric.judge import Verdict
 from autograde.values.packing import from_plain
+from autograde.values.text import digest
 
 NOTE = "autograde"
 """The key in a notebook's metadata under which its file keeps the record."""
@@ -64,6 +67,39 @@ class Record:
 def is_broken(problem: Problem | str | None, verdicts: Mapping[str, Verdict]) -> bool:
     """Return whether a problem kept every exercise of a submission from being judged."""
     return bool(problem and verdicts) and not any(each.judged for each in verdicts.values())
+
+
+def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
+    """Return known marks with the scores and comments that the grader gives anew.
+
+    A written answer waits for a person, unless it was left as it was handed out or emptied.
+    """
+    given = {name: cell.source for name, cell in named_cells(released).items()}
+    automatic: dict[str, float | None] = {}
+    points, written, comments = {}, {}, {}
+    for name, cell in named_cells(record.nb).items():
+        about, untouched = cell.metadata["nbgrader"], cell.source == given.get(name)
+        if about.get("grade"):
+            verdict = record.verdicts.get(name.removeprefix("test_"))
+            points[name] = float(about["points"])
+            if verdict is None:
+                put_there_again = name in record.notes
+                empty = untouched or (not cell.source.strip() and not put_there_again)
+                automatic[name] = 0.0 if empty else None
+                written[name] = digest(cell.source)
+            else:
+                automatic[name] = verdict.points
+        if about.get("solution"):
+            comments[name] = NO_ANSWER if untouched else None
+    return replace(known, automatic=automatic, points=points, written=written, comments=comments)
+
+
+def put_schemes(nb: NotebookNode, version: Version) -> None:
+    """Give the questions their marking schemes, which graders see and students do not."""
+    cells, with_schemes = named_cells(nb), named_cells(source_of(version))
+    for written in version.lesson.written:
+        name = written.question_cell
+        cells[name].source = with_schemes[name].source
 
 
 def write_note(record: Record) -> NotebookNode:

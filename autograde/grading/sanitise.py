@@ -1,4 +1,4 @@
-"""Make a student's text, code and outputs harmless before any page shows them.
+"""Make a judged notebook as pages show it: harmless, with a panel for each verdict.
 
 Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
 Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
@@ -12,10 +12,12 @@ what is quick here is quick there.
 
 import base64
 import binascii
+import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from html import escape
 from time import thread_time
@@ -26,9 +28,12 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from autograde.course.lessons import code_cells
+from autograde.course.lessons import Lesson, code_cells, named_cells
+from autograde.course.versions import Version, notebook_of
 from autograde.grading.limits import LIMITS
+from autograde.grading.record import Record
 from autograde.grading.running.outputs import CUT_OFF, PNG, cut, plain_content
+from autograde.rubric.panel import advice, to_display
 from autograde.values.text import readable
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
@@ -49,7 +54,6 @@ TAGS = (
     | {"em", "strong", "del", "sub", "sup"}
 )
 STUDENTS = nh3.Cleaner(tags=TAGS, attributes={"*": set(), "th": {"scope"}}, link_rel=None)
-OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
 MATH_THAT_ACTS = re.compile(
     r"\\(href|url|require|class|cssId|style|data|unicode|html\w*|mmlToken|bbox|enclose|"
     r"[bx]?cancel(?:to)?|texttip|mathtip|toggle|label|(?:eq)?ref|includegraphics|"
@@ -58,11 +62,41 @@ MATH_THAT_ACTS = re.compile(
 """TeX commands with which MathJax makes links, styles, identifiers, and names for those."""
 
 
-def sanitise(nb: NotebookNode, released: NotebookNode) -> list[str]:
-    """Make a notebook harmless and quick to show; return what has to be said of that."""
+def as_shown(record: Record, version: Version) -> Record:
+    """Return a judged notebook as pages may show it, with all that they say of the lesson."""
+    nb, lesson, released = record.nb, version.lesson, notebook_of(version)
     sanitise_outputs(nb)
     sanitise_text(nb, released)
-    return [] if colour_or_not(nb, released) else [SAID]
+    remarks = [*record.remarks, *([] if colour_or_not(nb, released) else [SAID])]
+    _show_verdicts(record, lesson)
+    ways = {
+        name: each
+        for name, each in json.loads(version.ways or b"{}").items()
+        if name in record.verdicts and record.verdicts[name].passed
+    }
+    remarks += _withdrawn(record, lesson)
+    return replace(record, title=lesson.title, remarks=remarks, ways=ways)
+
+
+def _show_verdicts(record: Record, lesson: Lesson) -> None:
+    """Replace the outputs of each rubric cell with the panel of its verdict."""
+    cells = named_cells(record.nb)
+    for exercise in lesson.exercises:
+        verdict = record.verdicts[exercise.name]
+        data = to_display(verdict, advice(verdict, named=True))
+        cells[exercise.rubric_cell].outputs = [
+            NotebookNode(output_type="display_data", data=data, metadata={})
+        ]
+
+
+def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
+    for exercise in lesson.exercises:
+        for line in record.verdicts[exercise.name].lines:
+            if line.name in exercise.withdrawn and line.passed:
+                yield (
+                    f"Your teacher has withdrawn a line of {exercise.name}, so it counts as right: "
+                    f"“{line.name}”."
+                )
 
 
 def sanitise_outputs(nb: NotebookNode) -> None:
@@ -186,11 +220,6 @@ def _as_block(html: str) -> str:
     """
     html = MATH_THAT_ACTS.sub(r" \1", readable(STUDENTS.clean(html)))
     return f"<div>{html}</div>".replace("\n", "&#10;").replace("[", "&#91;")
-
-
-def offline(html: str) -> str:
-    """Return HTML for a page without links and pictures; it keeps the classes that colour code."""
-    return OFFLINE.clean(html)
 
 
 @cache

@@ -20,6 +20,9 @@ ADDRESS = (TIMESTAMP, "submission_secret.txt")
 """nbgrader's files beside a page of feedback: whose it is. No other file of a student's lies there:
 a browser would run a page or a drawing on the page's own site."""
 
+NO_ANSWER = "No response."
+"""nbgrader's own comment on an untouched answer."""
+
 GRADED, UNCHANGED, FAILED = OUTCOMES = ("graded", "unchanged", "not graded")
 
 

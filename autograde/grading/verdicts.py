@@ -12,7 +12,6 @@ from nbformat import NotebookNode
 
 from autograde.course.lessons import (
     Exercise,
-    Lesson,
     code_cells,
     exercise_of,
     grade_id,
@@ -27,7 +26,7 @@ from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
-from autograde.rubric.panel import advice, repair_first, to_display
+from autograde.rubric.panel import repair_first
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
 from autograde.values.text import short, visible
 
@@ -237,14 +236,3 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
                 f"Your code uses `{name}`, and your cell that begins `{shown}` gave that name to "
                 "something else. Choose another name there."
             )
-
-
-def show_verdicts(record: Record, lesson: Lesson) -> None:
-    """Replace the outputs of each rubric cell with the panel of its verdict."""
-    cells = named_cells(record.nb)
-    for exercise in lesson.exercises:
-        verdict = record.verdicts[exercise.name]
-        data = to_display(verdict, advice(verdict, named=True))
-        cells[exercise.rubric_cell].outputs = [
-            NotebookNode(output_type="display_data", data=data, metadata={})
-        ]

@@ -11,7 +11,8 @@ from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.record import write_note
-from autograde.grading.submission import Marks, Place, Submission, Task
+from autograde.grading.running.reference import practice_of
+from autograde.grading.submission import Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
 from autograde.values.base import BadData
@@ -33,12 +34,12 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """
     if not path.is_file():
         raise CourseError(f"{path} is neither a lesson here nor a saved notebook")
-    record, original, lesson, released = read_saved(project, path)
+    record, original, lesson, _ = read_saved(project, path)
     practice = original.parent / PRACTICE_FILE
     try:
         built, data = original.read_bytes(), practice.read_bytes()
         version = Version(lesson, sha256(built + data).hexdigest(), b"", b"", built, data)
-        pipeline.practice_of(version)
+        practice_of(version)
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     record.remarks.insert(0, REMARK)
@@ -46,8 +47,8 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     if left_out:
         record.remarks.append(f"Too large, so left out: {named(left_out)}.")
     task = Task(Submission(Place("", lesson), files), wall=False)  # no secret: the practice seed
-    record, _ = pipeline.at_most_twice(partial(pipeline.grade_restored, record, version), task)
-    marks = pipeline.marks_of(record, released, Marks())
+    grade = partial(pipeline.grade_restored, record, version)
+    record, marks, _ = pipeline.at_most_twice(grade, task)
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(write_note(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]

@@ -3,5 +3,5 @@
 job               which cells are run and what came of them, as plain data
 run               runs the notebook, using notebook_client, and ends what does not end;
                   outputs keeps what is used of what a kernel sends
-reference         runs the lesson's own answers and makes a key from their results
+reference         runs the lesson's own answers and makes keys from their results
 """

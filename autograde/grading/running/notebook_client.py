@@ -102,6 +102,7 @@ class GradingClient(NotebookClient):
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
+            on_cell_executed=self._note_timeout,
             **options,
         )
         self._limits = limits
@@ -109,6 +110,7 @@ class GradingClient(NotebookClient):
         self._bytes: Counter[int] = Counter()
         self._all: Counter[str] = Counter()
         self.flooded: set[int] = set()
+        self.timed_out: set[int] = set()
         self.told = False
         self.broken = False
         self.left_behind = False
@@ -175,6 +177,12 @@ class GradingClient(NotebookClient):
             self.told = self.told or tell
         self.kernel.stdin_channel.stop()  # else what nobody reads any more fills the memory
         raise ValueError("the kernel asks for input again and again")
+
+    def _note_timeout(
+        self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
+    ) -> None:
+        if execute_reply["content"].get("ename") == TIMED_OUT:
+            self.timed_out.add(cell_index)
 
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int

@@ -1,19 +1,22 @@
-"""Run a lesson's own code, the reference or a variant, and make an exercise's key from it.
+"""Run a lesson's own code, the reference or a variant, and make keys from it.
 
 Only for the course's own code, because it runs in this process.
 """
 
 import ctypes
+import json
 import linecache
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from io import StringIO
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import RLock, Timer, get_ident
+from threading import Lock, RLock, Timer, get_ident
 from typing import Any, TypedDict
 
 from nbformat import NotebookNode
@@ -22,15 +25,17 @@ from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
 from autograde.course.package import bring_in
+from autograde.course.versions import Version, source_of
 from autograde.files import write_files
 from autograde.grading.limits import Limits
 from autograde.rubric import session
 from autograde.rubric.given import keep
-from autograde.rubric.key import Key
+from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Recording
 from autograde.values.base import unrecordable
+from autograde.values.loaded import compute_on_one_thread
 from autograde.values.text import digest
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
@@ -190,6 +195,48 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()  # a process that has other threads should not fork
+
+
+@lru_cache(maxsize=8)
+def practice_of(version: Version) -> dict[str, Key]:
+    """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
+    return unpack_keys(version.practice) if version.practice else {}
+
+
+_recording = Lock()
+"""A process records one reference at a time; a Dask worker may have several threads."""
+
+
+@lru_cache(maxsize=2)
+def keys_of(version: Version, seed: int) -> dict[str, Key]:
+    """Return the answer keys of one seed, by exercise, from one run of the reference.
+
+    Raises:
+        CourseError: the reference fails, or tolerances were not measured.
+    """
+    tolerances = json.loads(version.tolerances or b"{}")
+    with _recording:
+        reference = _reference(version)
+        compute_on_one_thread()  # holds for one thread
+        return {
+            exercise.name: _withdraw(
+                right_key(reference, exercise, seed, tolerances.get(exercise.name, {})),
+                exercise.withdrawn,
+            )
+            for exercise in version.lesson.exercises
+        }
+
+
+@lru_cache(maxsize=8)
+def _reference(version: Version) -> Program:
+    """Load the lesson's own answers, once in a process."""
+    return load(version.lesson, source_of(version), version.files)
+
+
+def _withdraw(key: Key, lines: tuple[str, ...]) -> Key:
+    """Return a key that calls these lines right, whatever an answer does."""
+    pairs = zip(key.expected.lines, key.tolerances, strict=True)
+    return replace(key, tolerances=tuple(inf if line.name in lines else t for line, t in pairs))
 
 
 def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines) -> Key:

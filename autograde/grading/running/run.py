@@ -22,7 +22,7 @@ from autograde.course.lessons import CourseError, exercise_of, named_cells
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
-from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
+from autograde.grading.running.notebook_client import BrokenConnection, GradingClient
 from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox import template
@@ -108,7 +108,6 @@ class _Running:
             km=manager,
             timeout=self.limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
-            on_cell_executed=self._note_timeout,
             extra_arguments=ARGUMENTS,
         )
         self.until = time.monotonic() + self.limits.start_seconds
@@ -226,7 +225,9 @@ class _Running:
         try:
             count = client.code_cells_executed + 1
             await client.async_execute_cell(cell, index, count, **options)
-            if index in self.notes:
+            if index in client.timed_out:
+                may = f"a cell may run for {self.limits.cell_seconds} s"
+                self.notes[index] = f"took too long and was interrupted; {may}"
                 await self._doubt_the_clock(client.timeout or 0)
             if self.wall and (limit := await self.wall.why_it_was_interrupted()):
                 self.notes[index] = f"{limit} and was interrupted"
@@ -264,13 +265,6 @@ class _Running:
         """Raises Disturbed, unless the notebook ran alone."""
         if not self.alone:
             raise Disturbed(f"other notebooks may have disturbed this one: {why}")
-
-    def _note_timeout(
-        self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
-    ) -> None:
-        if execute_reply["content"].get("ename") == TIMED_OUT:
-            may = f"a cell may run for {self.limits.cell_seconds} s"
-            self.notes[cell_index] = f"took too long and was interrupted; {may}"
 
 
 def run_in_a_loop(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
