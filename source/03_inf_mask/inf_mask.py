@@ -711,7 +711,7 @@ def ones_added(scores):  # a mask of 0 and 1 only nudges
 # **Predict, then run.** One of the five passes on random scores. Which?
 
 # %%
-my_guess = None  # its name
+my_guess = None  # its name, such as "times_inf"
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: two quick tests, the loss in the model, and what it writes
