@@ -274,7 +274,8 @@ explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # ### Exercise: `inverted_dropout` (3 points)
 #
 # ```
-# x, any shape, p, training      result, same shape: 0 or x / (1 - p) when training, x when not
+# x, any shape, p, training      result, same shape
+#                                0 or x / (1 - p) when training, x when not
 # ```
 #
 # - Your `keep_mask` helps; `mask.to(x)` gives it the type and the device of x.
@@ -460,7 +461,7 @@ beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 # ### Exercise: `spread_after_dropout` (4 points)
 #
 # ```
-# weights (n, m), values (m, d), 0 ≤ p < 1      standard deviation of each entry of the context vectors (n, d)
+# weights (n, m), values (m, d), 0 ≤ p < 1      standard deviations (n, d)
 # ```
 #
 # Return the exact standard deviation of every entry of `weights @ values` when the weights are dropped by inverted dropout, without drawing anything.
@@ -666,14 +667,14 @@ for block in model.layers():
     block.attention = nn.Sequential(block.attention, Dropout(p))
     block.feed_forward = nn.Sequential(block.feed_forward, Dropout(p))
 model.blocks.insert(0, Dropout(p))  # between the embeddings and the first block
-dropped = learn(model, few, new, steps)
+dropped, with_yours = learn(model, few, new, steps), f"your Dropout({p:g})"
 last = dropped[-1][1]
 beside(my_guess, ("yes" if last["loss"] < plain[-1][1]["loss"] else "no", "yes" if last["right"] > guessing else "no"))
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: draws the figure
 show(
-    chart(curves, {f"your Dropout({p:g})": [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
+    chart(curves, {with_yours: [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
     f"Loss and right answers on new stories against steps. At the end, without dropout: loss {plain[-1][1]['loss']:.1f}, {plain[-1][1]['right']:.0%} right; "
     f"with yours: loss {last['loss']:.1f}, {last['right']:.0%} right. A dotted line marks guessing, {guessing:.0%}.",
 )
