@@ -204,7 +204,8 @@ explore(
 # tokens and write into it.
 #
 # ```
-# append(k, v)   of n new tokens, (b, h, n, d) each   ──►   all keys and all values so far, (b, h, length, d) each
+# append(k, v)   of n new tokens, (b, h, n, d) each
+#    ──►         all keys and all values so far, (b, h, length, d) each
 # ```
 #
 # - `length`, an attribute or a property, counts the tokens. `reset()` empties the cache, for a batch of any size.
@@ -316,7 +317,7 @@ def mask_chart(cached, new):
 
 
 def look(cached, new):
-    said = f"{cached} cached and {new} new tokens: scores {new} by {cached + new}, {new * (new - 1) // 2} of them hidden; the top left corner hides {cached * new} more."
+    said = f"{cached} cached and {new} new token{'s' * (new > 1)}: scores {new} by {cached + new}, {new * (new - 1) // 2} of them hidden; the top left corner hides {cached * new} more."
     return chart(mask_chart, cached, new), said
 
 
@@ -338,7 +339,7 @@ explore(
 #
 # ```
 # forward(x)          as in lesson 06
-# forward(x, cache)   x: the new tokens alone (b, n, d_in)   ──►   their outputs (b, n, d_out)
+# forward(x, cache)   x: the new tokens (b, n, d_in)   ──►   their outputs (b, n, d_out)
 # ```
 #
 # - Their keys and values, split into heads, go into `cache.append(k, v)`. Use nothing else of the cache but `length`.
