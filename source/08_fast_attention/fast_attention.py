@@ -539,7 +539,7 @@ print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for 
 # On one thread of our machine, 4,096 tokens: the matrix 184 ms, your tiles 113 ms and 4.3 MiB, PyTorch 65 ms.
 #
 # With gradients your tiles hold 146 MiB, the matrix 193, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles again,
-# from one number kept for each row, m + log l (the first version kept both). The appendix shows it.
+# from one number kept for each row, m + log l. The appendix shows it.
 #
 # On a GPU (this notebook runs on yours with `AUTOGRADE_DEVICE=cuda`):
 
@@ -581,7 +581,7 @@ show(
 # %% [markdown]
 # At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 to
 # 655 ms in three runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
-# memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
+# memory; a kernel, a compiled program that keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
 #

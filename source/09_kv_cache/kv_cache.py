@@ -650,7 +650,7 @@ for name, (right, other) in forgetting(stories(200, seed=99)).items():
 # Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any later word has kept it**, though all
 # could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Change `asked` and `forgotten`: end with *who is she ?*, and
 # forget *Anna*. Or let *Tom is in the gym . he sees a bat . is it alive ?* forget *gym*.) A cache that runs out of room must know what it can do
-# without: H2O (Zhang et al. 2023) throws out what was looked at least.
+# without: H2O (Zhang et al. 2023) throws out the words that got the least weight.
 #
 # ## 5 What a cache costs
 #

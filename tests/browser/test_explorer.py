@@ -207,7 +207,7 @@ def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera:
             assert faults(page, ROOT) == [], (theme, width)
             box, held = explorer(page).evaluate("node => [node.clientWidth, node.scrollWidth]")
             assert held <= box, "something sticks out"
-            name = explorer(page).locator(".ae-name").first
+            name = explorer(page).locator(".ae-bar .ae-name").first
             box, held = name.evaluate(WIDTHS_WITH, max(VOCABULARY, key=len))
             assert held <= box, "the name of a bar lies on the bar"
     page.set_viewport_size({"width": 1366, "height": 900})
