@@ -101,9 +101,9 @@ print(f"by guessing, in new stories:      {guessing:.0%}")
 print(f"“where”, in new stories: the place is right in {place:.0%} of the answers, “she's” or “he's” in {pronoun:.0%}")
 
 # %% [markdown]
-# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess picks one of three
-# names, four places, ten activities, or yes and no, and is given the other words. The model has to find every word, and falls below it: it says *he's*
-# for *she's*.)
+# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess is given
+# the other words of the answer, and picks one of three names, four places, ten activities, or yes and no. The model has to find every word, and falls
+# below it: it says *he's* for *she's*.)
 #
 # A famous remedy: **dropout** sets some of the model's numbers to 0 at random while it learns. Does that help?
 #
@@ -129,7 +129,7 @@ recall()
 # **Predict, then run.** At the end 14% of the answers in new stories are right. What share was right at step 100?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: at the lowest loss
