@@ -322,7 +322,7 @@ with torch.no_grad():
 # next to the batch, and `@` multiplies each head's matrix separately.
 #
 # ```
-#                   (b, n, d)                   token 0:  0 1 2 3
+# x                 (b, n, d)                   token 0:  0 1 2 3
 #                                               token 1:  4 5 6 7
 # view              (b, n, heads, d / heads)    token 0:  0 1 | 2 3
 #                                               token 1:  4 5 | 6 7
@@ -712,7 +712,7 @@ def _(r):
 # **Predict, then run.** The trained model answers every question in 1,000 stories. How many with that scale?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %%
 # demonstration: the trained model with the scale of all heads together
@@ -916,7 +916,7 @@ beside(my_guess, (anna, tom))
 # **Predict, then run.** In what percentage of all answers does it name the other person's place?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: what the heads of layer 1 look at from a place; their outputs exchanged between the two places
@@ -952,7 +952,7 @@ for head in range(4):
 # **Predict, then run.** What percentage of the answers stays right?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: both places get what head 1.3 passes on in another story
