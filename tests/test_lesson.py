@@ -1,6 +1,7 @@
 """Each lesson: its rubrics against every variant, and what a student first sees."""
 
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from torch.utils._pytree import tree_map
 
 from autograde.authoring import check
 from autograde.authoring.measure import measure
-from autograde.course.lesson_files import read_measured
+from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
@@ -42,6 +43,21 @@ def test_every_variant_is_judged_as_it_should_be(name: str) -> None:
     assert checked.faults == ()
     assert checked.right >= 2
     assert checked.wrong >= 4
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_shapes_and_drawings_of_characters_are_seen_whole(lesson: str) -> None:
+    """In a window of 1,280 pixels beside the file browser; what is longer has to be scrolled."""
+    texts = [cell.source for cell in read_text(LESSONS[lesson]).cells]
+    blocks = [block for text in texts for block in re.findall(r"(?s)^```.*?^```", text, re.M)]
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 86] == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_hook_is_taken_off_also_after_an_error(lesson: str) -> None:
+    """One that stays, after an interruption or with a wrong answer, spoils every later number."""
+    left = r"= .*\.register_\w*hook\(.*\n(?!\s*try:)"
+    assert [cell for cell in read_text(LESSONS[lesson]).cells if re.search(left, cell.source)] == []
 
 
 def test_committed_pictures_are_drawn_by_the_code_of_today() -> None:

@@ -101,6 +101,16 @@ def test_errors_are_told_apart_by_their_messages() -> None:
     assert named(second, first) == []
 
 
+def test_an_error_is_the_same_when_the_operands_change_places() -> None:
+    def first(x: Tensor, d_k: float) -> Tensor:
+        return x + torch.ones(7)
+
+    def second(x: Tensor, d_k: float) -> Tensor:
+        return torch.ones(7) + x
+
+    assert named(second, first) == ["first"]
+
+
 def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too() -> None:
     def fails_on_batches(x: Tensor, d_k: float) -> Tensor:
         if x.ndim == 3:
@@ -376,6 +386,7 @@ def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
     assert slips_of(lambda x: 5 + x) == []
     assert slips_of(lambda x: 5 + x.detach()) == []
     assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x + 1) == []
+    assert slips_of(lambda x: 2 * x if x.ndim else ValueError("returned")) == []
     assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]
 
 

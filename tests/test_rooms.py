@@ -16,7 +16,8 @@ from autograde.course.lessons import lessons
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
-BASE = {"cards", "course", "files", "grader", "installed", "progress", "server", "words"}
+BASE = {"cards", "course", "files", "grader", "installed", "nbgrader_settings", "progress", "server",
+        "words"}  # fmt: skip
 """Modules of the top, and the course's folder: what most rooms may import."""
 MAY_IMPORT = {
     "values": {"values"},

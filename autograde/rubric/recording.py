@@ -16,6 +16,8 @@ REFUSAL = "refused"
 """The value that a probe records in place of a result when a call refused its arguments."""
 REFUSAL_BY = "refused by "
 """How that value begins where a rubric asks for another error by name; the name follows."""
+RETURNED = "returns an error instead of raising it"
+"""The value where a call hands the error back."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from math import prod
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, RESULTS, wrong_cases
-from autograde.rubric.recording import REFUSAL, Case, Outcome
+from autograde.rubric.recording import REFUSAL, RETURNED, Case, Outcome
 from autograde.values.base import NEAR, Plain, float_types, inside
 from autograde.values.dispatch import apart, cast_like, module_named, module_of, says_much
 
@@ -152,11 +152,15 @@ def _raised(outcome: Outcome) -> bool:
 
 
 def _not_refused(outcome: Outcome, case: Case) -> bool:
-    """Return whether a refusal is due that did not come, or came as an error of another kind."""
+    """Return whether a refusal is due that did not come, or came as an error of another kind.
+
+    Of an error that was returned the line says all that there is to say.
+    """
     due = case.outcome.value
     if outcome.error is not None:
         return outcome.error != NOT_REACHED and not outcome.broken and _refusal_in(due)
-    return any(_refusal_in(expected) for _, expected in _parts(outcome.value, due))
+    parts = _parts(outcome.value, due)
+    return any(_refusal_in(expected) and got != RETURNED for got, expected in parts)
 
 
 def _refusal_in(value: Plain) -> bool:
@@ -235,7 +239,7 @@ SLIPS = (
     ),
     Slip(
         "not_refused",
-        "such arguments may fail in any way, or in none.",
+        "such arguments need not be refused.",
         "Which arguments should raise a ValueError? Check them before anything is computed.",
         _not_refused,
         ("refuses", *RESULTS),

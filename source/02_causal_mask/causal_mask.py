@@ -290,7 +290,7 @@ def _(r):
 # All the steps in one function: softmax of the scores divided by the square root of `d_k`, mask, renormalise.
 #
 # ```
-# scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
+# scores (..., n, n), d_k      weights (..., n, n), 0 above the diagonal, rows sum to 1
 # ```
 
 # %% nbgrader={"grade": false, "grade_id": "tril_causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -384,10 +384,10 @@ for name, influence in found.items():
 # keys, and V their sum over the visible ones:
 #
 # ```
-# after the softmax          e_j / S                     S holds the future
+# after the softmax          e_j / S                   S holds the future
 # sum of the visible ones    V / S
 # divided by it              (e_j / S) / (V / S)
-#                          =  e_j / V                    S is gone, and the future with it
+#                          =  e_j / V                  S is gone, and the future with it
 # ```
 #
 # And `e_j / V` is what the softmax gives when it runs over the visible keys alone.

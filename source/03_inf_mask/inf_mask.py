@@ -168,8 +168,8 @@ say(seeing_pads)
 
 # %% [markdown]
 # The bat is dead. What do the pads do? Each is one more `<end>` at
-# position 0: the same key, the same value, the same weight as the real one. So `<end>` counts nine times. If that is all, ln 9 taken from each of the
-# nine scores must undo it, because exp(s - ln 9) is exp(s) / 9.
+# position 0: the same key, the same value, the same weight as the real one. So `<end>` counts nine times. If that is all, subtracting ln 9 from each of
+# the nine scores must undo it, because exp(s - ln 9) is exp(s) / 9.
 
 # %%
 times = pad.sum(dim=-1, keepdim=True) + 1  # (3, 1): so often <end> counts: 9, 5, 1
@@ -711,7 +711,7 @@ def ones_added(scores):  # a mask of 0 and 1 only nudges
 # **Predict, then run.** One of the five passes on random scores. Which?
 
 # %%
-my_guess = None  # its name
+my_guess = None  # its name, such as "times_inf"
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: two quick tests, the loss in the model, and what it writes

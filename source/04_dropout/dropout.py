@@ -101,9 +101,9 @@ print(f"by guessing, in new stories:      {guessing:.0%}")
 print(f"“where”, in new stories: the place is right in {place:.0%} of the answers, “she's” or “he's” in {pronoun:.0%}")
 
 # %% [markdown]
-# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess picks one of three
-# names, four places, ten activities, or yes and no, and is given the other words. The model has to find every word, and falls below it: it says *he's*
-# for *she's*.)
+# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess is given
+# the other words of the answer, and picks one of three names, four places, ten activities, or yes and no. The model has to find every word, and falls
+# below it: it says *he's* for *she's*.)
 #
 # A famous remedy: **dropout** sets some of the model's numbers to 0 at random while it learns. Does that help?
 #
@@ -129,7 +129,7 @@ recall()
 # **Predict, then run.** At the end 14% of the answers in new stories are right. What share was right at step 100?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: at the lowest loss
@@ -274,7 +274,8 @@ explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # ### Exercise: `inverted_dropout` (3 points)
 #
 # ```
-# x, any shape, p, training      result, same shape: 0 or x / (1 - p) when training, x when not
+# x, any shape, p, training      result, same shape
+#                                0 or x / (1 - p) when training, x when not
 # ```
 #
 # - Your `keep_mask` helps; `mask.to(x)` gives it the type and the device of x.
@@ -460,7 +461,7 @@ beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 # ### Exercise: `spread_after_dropout` (4 points)
 #
 # ```
-# weights (n, m), values (m, d), 0 ≤ p < 1      standard deviation of each entry of the context vectors (n, d)
+# weights (n, m), values (m, d), 0 ≤ p < 1      standard deviations (n, d)
 # ```
 #
 # Return the exact standard deviation of every entry of `weights @ values` when the weights are dropped by inverted dropout, without drawing anything.
@@ -666,14 +667,14 @@ for block in model.layers():
     block.attention = nn.Sequential(block.attention, Dropout(p))
     block.feed_forward = nn.Sequential(block.feed_forward, Dropout(p))
 model.blocks.insert(0, Dropout(p))  # between the embeddings and the first block
-dropped = learn(model, few, new, steps)
+dropped, with_yours = learn(model, few, new, steps), f"your Dropout({p:g})"
 last = dropped[-1][1]
 beside(my_guess, ("yes" if last["loss"] < plain[-1][1]["loss"] else "no", "yes" if last["right"] > guessing else "no"))
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: draws the figure
 show(
-    chart(curves, {f"your Dropout({p:g})": [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
+    chart(curves, {with_yours: [other for _, other in dropped], "without": [other for _, other in plain]}, floor(), guessing),
     f"Loss and right answers on new stories against steps. At the end, without dropout: loss {plain[-1][1]['loss']:.1f}, {plain[-1][1]['right']:.0%} right; "
     f"with yours: loss {last['loss']:.1f}, {last['right']:.0%} right. A dotted line marks guessing, {guessing:.0%}.",
 )

@@ -330,10 +330,14 @@ with torch.no_grad():
 # next to the batch, and `@` multiplies each head's matrix separately.
 #
 # ```
-# (b, n, d)   ──view──►   (b, n, heads, d / heads)   ──transpose 1, 2──►   (b, heads, n, d / heads)
-#
-# token 0:  0 1 2 3   ──►   token 0:  0 1 | 2 3        ──►   head 0:  token 0:  0 1      head 1:  token 0:  2 3
-# token 1:  4 5 6 7         token 1:  4 5 | 6 7                       token 1:  4 5               token 1:  6 7
+# x                 (b, n, d)                   token 0:  0 1 2 3
+#                                               token 1:  4 5 6 7
+# view              (b, n, heads, d / heads)    token 0:  0 1 | 2 3
+#                                               token 1:  4 5 | 6 7
+# transpose 1, 2    (b, heads, n, d / heads)    head 0:  token 0:  0 1
+#                                                        token 1:  4 5
+#                                               head 1:  token 0:  2 3
+#                                                        token 1:  6 7
 # ```
 #
 # ### Exercise: `split_heads` (2 points)
@@ -479,8 +483,8 @@ with torch.no_grad():
 # Now the layer:
 #
 # ```
-# x (b, n, d_in)
-#   queries, keys, values    three layers, then split_heads     (b, heads, n, d_head)      d_head = d_out / num_heads
+# x (b, n, d_in)                                   d_head = d_out / num_heads
+#   queries, keys, values    three layers, then split_heads     (b, heads, n, d_head)
 #   scores                   queries @ keys.transpose(2, 3)     (b, heads, n, n)
 #   weights                  mask and scale, softmax, dropout   (b, heads, n, n)
 #   context vectors          weights @ values, merge_heads      (b, n, d_out)
@@ -570,7 +574,7 @@ def _(r):
 # wrapper, d_out = 2 a head, 2 heads            mha, d_out = 4 in total, 2 heads
 #   heads.0.W_query.weight   (2, d_in)   ──►    W_query.weight rows 0, 1   (4, d_in)
 #   heads.1.W_query.weight   (2, d_in)   ──►    W_query.weight rows 2, 3
-#   nothing                                     out_proj.weight            (4, 4)       must change nothing
+#                                               out_proj.weight must change nothing
 # ```
 #
 # ### Exercise: `pack_heads` (3 points)
@@ -716,7 +720,7 @@ def _(r):
 # **Predict, then run.** The trained model answers every question in 1,000 stories. How many with that scale?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %%
 # demonstration: the trained model with the scale of all heads together
@@ -813,9 +817,8 @@ def scores_with(change, layer, ids, model=yours):
         called.append(layer)
         return merge_heads(change(split_heads(given[0], attention.num_heads)))
 
-    hook = attention.out_proj.register_forward_pre_hook(before_out_proj)
-    scores = model(ids)
-    hook.remove()
+    with attention.out_proj.register_forward_pre_hook(before_out_proj):  # it ends with the block, also by an error
+        scores = model(ids)
     assert called, "forward does not call self.out_proj"
     return scores
 
@@ -907,7 +910,7 @@ beside(my_guess, changed[0][0])
 # **Predict, then run.** Exchange its output in all stories, between the two places. What percentage of the answers names the other person's place?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: what the heads of layer 1 look at from a place; their outputs exchanged between the two places
@@ -943,7 +946,7 @@ for head in range(4):
 # **Predict, then run.** What percentage of the answers stays right?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: both places get what head 1.3 passes on in another story
@@ -986,7 +989,8 @@ for name, named in {
 my_guess = None  # two numbers from 0 to 8
 
 # %% jupyter={"source_hidden": true}
-# draws the figure: right answers to “where” in percent, 1,500 new stories, two people in each; from benchmarks/heads.py, about 50 s for each start
+# draws the figure: right answers to “where” in percent, 1,500 new stories, two people in each;
+# from benchmarks/heads.py, about 50 s for each start
 starts = {"one head": [33, 53, 100, 65, 26, 26, 100, 100], "two heads": [87, 50, 100, 100, 50, 100, 76, 100]}
 
 

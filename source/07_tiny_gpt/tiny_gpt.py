@@ -583,7 +583,8 @@ def _(r):
 # layer that gives scores.
 #
 # ```
-# ids (b, n) ─► token vectors + position vectors (b, n, d) ─► block ─► … ─► block ─► norm ─► linear ─► scores (b, n, v)
+# ids (b, n) ─► token vectors + position vectors (b, n, d)
+#            ─► block ─► … ─► block ─► norm ─► linear ─► scores (b, n, v)
 # ```
 #
 # ### Exercise: `TinyGPT` (4 points)

@@ -65,6 +65,8 @@ def plain_attention(q, k, v, causal=False):
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: the same context vectors twice, and the most memory that each way holds
+import gc
+
 os.environ["KINETO_LOG_LEVEL"] = "9"  # PyTorch's profiler would note each start and stop
 
 
@@ -75,6 +77,7 @@ def most_memory(attend, *args):
         held = torch.cuda.memory_allocated()
         attend(*args)
         return (torch.cuda.max_memory_allocated() - held) / 2**20
+    gc.collect()  # what earlier cells left must not be freed in between
     with torch.autograd.profiler.profile(profile_memory=True) as profile:
         attend(*args)
     changes = [event.nbytes() for event in profile.kineto_results.events() if event.name() == "[memory]"]
@@ -484,10 +487,10 @@ table(tiled_attention(W_query(inputs), W_key(inputs), W_value(inputs), block=2, 
 # | tiles | q read, context written | 2nd |
 # | | k and v read once for each of n / block blocks of queries | 2n²d / block |
 #
-# **Predict, then run.** n = 4,096, d = 64, block = 128. How many times fewer do the tiles move?
+# **Predict, then run.** n = 4,096, d = 64, block = 128. How many times more does the matrix move?
 
 # %%
-my_guess = None  # times fewer
+my_guess = None  # times more
 
 # %%
 n, d, block = 4096, 64, 128
@@ -516,16 +519,16 @@ def milliseconds(attend, *args):
 
 def measured(attend, *args):
     try:
-        return f"{most_memory(attend, *args):9,.1f} MiB {milliseconds(attend, *args):9.2f} ms"
+        return f"{most_memory(attend, *args):8,.1f} MiB {milliseconds(attend, *args):8.2f} ms"
     except torch.OutOfMemoryError:
-        return "out of memory".rjust(26)
+        return "out of memory".rjust(24)
 
 
 def with_gradients(attend):
     return lambda *args: torch.autograd.grad(attend(*args).sum(), args)
 
 
-print(f"{'':24}" + "".join(f"{name:>28}" for name in ways))
+print(f"{'':24}" + "".join(f"{name:>25}" for name in ways))
 for n in (1024, 4096, 16384, 32768, 65536) if on_gpu else (1024, 2048, 4096):
     qkv = torch.randn(3, 1, 8 if on_gpu else 1, n, 64, device=device, dtype=torch.bfloat16 if on_gpu else torch.float32).unbind()
     print(f"{n:6,} tokens, forward:  ", *(measured(attend, *qkv) for attend in ways.values()))
@@ -536,7 +539,7 @@ print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for 
 # On one thread of our machine, 4,096 tokens: the matrix 184 ms, your tiles 113 ms and 4.3 MiB, PyTorch 65 ms.
 #
 # With gradients your tiles hold 146 MiB, the matrix 193, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles again,
-# from one number kept for each row, m + log l (the first version kept both). The appendix shows it.
+# from one number kept for each row, m + log l. The appendix shows it.
 #
 # On a GPU (this notebook runs on yours with `AUTOGRADE_DEVICE=cuda`):
 
@@ -578,7 +581,7 @@ show(
 # %% [markdown]
 # At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 to
 # 655 ms in three runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
-# memory; a compiled kernel, which keeps a tile in fast memory, saves time.**
+# memory; a kernel, a compiled program that keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
 #

@@ -204,7 +204,8 @@ explore(
 # tokens and write into it.
 #
 # ```
-# append(k, v)   of n new tokens, (b, h, n, d) each   ──►   all keys and all values so far, (b, h, length, d) each
+# append(k, v)   of n new tokens, (b, h, n, d) each
+#    ──►         all keys and all values so far, (b, h, length, d) each
 # ```
 #
 # - `length`, an attribute or a property, counts the tokens. `reset()` empties the cache, for a batch of any size.
@@ -316,7 +317,7 @@ def mask_chart(cached, new):
 
 
 def look(cached, new):
-    said = f"{cached} cached and {new} new tokens: scores {new} by {cached + new}, {new * (new - 1) // 2} of them hidden; the top left corner hides {cached * new} more."
+    said = f"{cached} cached and {new} new token{'s' * (new > 1)}: scores {new} by {cached + new}, {new * (new - 1) // 2} of them hidden; the top left corner hides {cached * new} more."
     return chart(mask_chart, cached, new), said
 
 
@@ -338,7 +339,7 @@ explore(
 #
 # ```
 # forward(x)          as in lesson 06
-# forward(x, cache)   x: the new tokens alone (b, n, d_in)   ──►   their outputs (b, n, d_out)
+# forward(x, cache)   x: the new tokens (b, n, d_in)   ──►   their outputs (b, n, d_out)
 # ```
 #
 # - Their keys and values, split into heads, go into `cache.append(k, v)`. Use nothing else of the cache but `length`.
@@ -649,7 +650,7 @@ for name, (right, other) in forgetting(stories(200, seed=99)).items():
 # Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any later word has kept it**, though all
 # could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Change `asked` and `forgotten`: end with *who is she ?*, and
 # forget *Anna*. Or let *Tom is in the gym . he sees a bat . is it alive ?* forget *gym*.) A cache that runs out of room must know what it can do
-# without: H2O (Zhang et al. 2023) throws out what was looked at least.
+# without: H2O (Zhang et al. 2023) throws out the words that got the least weight.
 #
 # ## 5 What a cache costs
 #

@@ -13,6 +13,7 @@ from nightly import nightly
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from attention_course import VOCABULARY
 from browser import person
 from browser.conftest import Camera, Desk, Lab, lab, watch
 from browser.person import SLOW
@@ -182,6 +183,15 @@ def heights_as_words_are_pointed_at(page: Page) -> set[float]:
     return found
 
 
+WIDTHS_WITH = """(node, text) => {
+  const before = node.textContent;
+  node.textContent = text;
+  const widths = [node.clientWidth, node.scrollWidth];
+  node.textContent = before;
+  return widths;
+}"""
+
+
 def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera: Camera) -> None:
     page = desk.page
     page.add_style_tag(content="body { height: 100vh }")
@@ -197,6 +207,9 @@ def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera:
             assert faults(page, ROOT) == [], (theme, width)
             box, held = explorer(page).evaluate("node => [node.clientWidth, node.scrollWidth]")
             assert held <= box, "something sticks out"
+            name = explorer(page).locator(".ae-bar .ae-name").first
+            box, held = name.evaluate(WIDTHS_WITH, max(VOCABULARY, key=len))
+            assert held <= box, "the name of a bar lies on the bar"
     page.set_viewport_size({"width": 1366, "height": 900})
 
 

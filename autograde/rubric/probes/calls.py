@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograde.rubric.given import given_in
-from autograde.rubric.recording import REFUSAL, REFUSAL_BY, REFUSED, Outcome
+from autograde.rubric.recording import REFUSAL, REFUSAL_BY, REFUSED, RETURNED, Outcome
 from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
 from autograde.values.loaded import is_module, is_tensor, loaded_torch
@@ -186,7 +186,7 @@ def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = Value
             return REFUSAL if error is ValueError else f"{REFUSAL_BY}{error.__name__}"
         return f"raises {family(other)}: {other}"
     if isinstance(result, BaseException):
-        return "returns an error instead of raising it"
+        return RETURNED
     return "returns a result"
 
 
