@@ -145,6 +145,16 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     assert "NameError" in said(shell, "inputs + 1", capsys)
 
 
+def test_an_answer_may_need_a_cell_that_has_not_run(shell: InteractiveShell) -> None:
+    sources = ["import math", f"def {UNSOLVED}(x):\n    return math.sqrt(len(x)) + y"]
+    runs.watch(set, lambda: [{"cell_type": "code", "source": source} for source in sources])
+    assert runs.not_run(UNSOLVED) == ""
+    shell.run_cell(sources[1], store_history=True)
+    assert runs.not_run(UNSOLVED) == "math"
+    shell.run_cell(sources[0], store_history=True)
+    assert runs.not_run(UNSOLVED) == ""
+
+
 def test_an_answer_that_has_not_run_in_this_kernel_is_not_called_wrong(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:

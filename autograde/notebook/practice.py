@@ -16,6 +16,7 @@ from autograde.notebook.saved import Cells, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
+    NOT_RUN,
     PRACTICE_FILE,
     STATE,
     Standing,
@@ -227,6 +228,8 @@ def _how_to_ask(verdict: Verdict, *, named: bool) -> str:
 def _next_steps(verdict: Verdict) -> list[str]:
     if verdict.passed:
         return [_so_far()]
+    if name := runs.not_run(verdict.exercise):
+        return [NOT_RUN.format(name=name)]
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
         "else. Choose another name there, then restart the kernel and run all cells."

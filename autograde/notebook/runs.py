@@ -149,6 +149,15 @@ def rebound(exercise: str) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+def not_run(exercise: str) -> str:
+    """Return the first name that an answer needs and a cell that has not run here binds, or ""."""
+    if (answer := last_run_of(exercise)) is None:
+        return ""
+    needed = names_of(answer.source).needed
+    lacking = {name for name in needed if name not in _values() and binds(_lesson(), name)}
+    return min(lacking, key=answer.source.find, default="")
+
+
 def _last_binding(name: str) -> Run | None:
     return next((run for run in reversed(_runs) if name in names_of(run.source).bound), None)
 
