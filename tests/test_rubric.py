@@ -393,8 +393,8 @@ def test_a_name_that_holds_a_result_is_named(value: Any) -> None:
     names: dict[str, Any] = {"rubric": rubric, "it": value}
     with session.recording(3) as recordings:
         exec("@rubric('it')\ndef _(r): r.call('a line', it, 4)", names)  # noqa: S102
-    kind = type(value).__name__
-    said = f"it holds a value ({kind}) now. Run the cell that defines it again."
+    held = f"a value ({type(value).__name__}), not a function or a class"
+    said = f"it holds {held}. Run the cell that defines it again."
     assert recordings["it"].stopped == Stop("TypeError", said)
 
 

@@ -110,7 +110,8 @@ def _require_own(exercise: str, answer: Any, package: str) -> None:
     if not callable(answer) or is_module(answer):
         held = type(answer).__name__
         raise TypeError(
-            f"{exercise} holds a value ({held}) now. Run the cell that defines it again."
+            f"{exercise} holds a value ({held}), not a function or a class. "
+            "Run the cell that defines it again."
         )
     for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
         module = getattr(part, "__module__", None)
