@@ -4,16 +4,21 @@ import errno
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 from conftest import HERE, run
 from working_copy import LESSON, make_project
 
 from autograde.authoring.same import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
-from autograde.course.lessons import Lesson, lessons
-from autograde.notebook import recall, remember
+from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.installed import Installed
+from autograde.notebook import practice, recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page
+from autograde.rubric.given import PLACE, Given
+from autograde.rubric.panel import plain
 from autograde.rubric.session import CellEnded
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
@@ -168,6 +173,26 @@ def test_outside_a_working_copy_nothing_is_written(
     recall()
     remember("mine")
     assert shown(capsys).count("not beside this notebook.'") == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_notebook_alone_asks_the_questions_of_its_lesson(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = lessons(HERE)["03_inf_mask"]
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    values = {PLACE: Given(named_cells(nb)["setup"].source)}
+    kernel = SimpleNamespace(user_ns=values, starting_dir=str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(practice, "get_ipython", lambda: kernel)
+    brought = Installed("this-course", lesson.released_notebook.parent.parent)
+    monkeypatch.setattr(practice, "installed", lambda: (brought,))
+    recall()
+    remember("mine")
+    said = shown(capsys)
+    card = card_of(lesson)
+    assert plain(card.questions[0].asks) in said
+    assert "Mistake to avoid" in said
     assert [*tmp_path.iterdir()] == []
 
 

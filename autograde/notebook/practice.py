@@ -27,6 +27,7 @@ from autograde.progress import (
     write_page,
 )
 from autograde.rubric import session
+from autograde.rubric.given import given_in
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.names import names_of
@@ -70,6 +71,18 @@ def folder() -> Path:
     """
     started = Path(getattr(get_ipython(), "starting_dir", ".")).absolute()
     return started if (started / PRACTICE_FILE).is_file() else Path.cwd()
+
+
+def lesson_folder() -> Path:
+    """Return the folder of the lesson's files: the notebook's, or that of an installed lesson.
+
+    Where the notebook stands alone, as in a hosted service, the set-up cell tells which it is.
+    """
+    here, given = folder(), given_in(getattr(get_ipython(), "user_ns", {})).source
+    if not given or (here / PRACTICE_FILE).is_file():
+        return here
+    places = [place for each in installed() for place in sorted(each.lessons.iterdir())]
+    return next((p for p in places if any(c["source"] == given for c in cells_in(p))), here)
 
 
 @cache

@@ -16,7 +16,7 @@ from autograde.cards import (
     read_card,
     write_notes,
 )
-from autograde.notebook.practice import folder, show
+from autograde.notebook.practice import folder, lesson_folder, show
 from autograde.progress import INDEX, NOTES, STATE, keep_text, write_page
 from autograde.rubric.panel import Help, folded_html, panel, plain
 from autograde.rubric.session import CellEnded
@@ -73,7 +73,7 @@ def _keep(lesson: Path, line: str) -> str:
 
 def _card() -> Card | None:
     try:
-        return read_card(folder())
+        return read_card(lesson_folder())
     except ValueError as error:
         raise CellEnded(f"{error}. Run autograde update in a terminal.") from error
 
