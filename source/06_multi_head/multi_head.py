@@ -91,9 +91,8 @@ def after(head, one, two):
         outputs[:, [one, two], numbers] = outputs[:, [two, one], numbers]
         return (outputs,)
 
-    hook = four_heads.blocks[0].attention.out_proj.register_forward_pre_hook(exchange)
-    sure, first = four_heads(asked)[:, -1].softmax(dim=-1).max(dim=-1)
-    hook.remove()
+    with four_heads.blocks[0].attention.out_proj.register_forward_pre_hook(exchange):
+        sure, first = four_heads(asked)[:, -1].softmax(dim=-1).max(dim=-1)
     anna, tom = decode(first.tolist())
     return (anna, tom), f"Anna is {anna} ({sure[0]:.2f}), Tom is {tom} ({sure[1]:.2f})"
 
