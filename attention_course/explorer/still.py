@@ -44,7 +44,7 @@ class StillPicture(Picture):
     def figure(self) -> Figure:
         places = _places(self.words)
         below = places[-1][1] + LINE + NUMBERS + 30
-        height = below + BAR * len(self.likely) + 26
+        height = below + BAR * len(self.likely) + 6
         with style(formulas=False):
             figure = Figure(figsize=(WIDTH / 72, height / 72))
             ax = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, 0))
@@ -145,10 +145,6 @@ def _draw_bars(ax: Axes, words: list[str], likely: dict[str, float], top: float)
             MARGIN + 66 + 300 * chance, y, f"{chance:.2f}", va="center_baseline", fontsize=9,
             color="0.1", bbox=CHIP,
         )  # fmt: skip
-    ax.text(
-        MARGIN, top + BAR * len(likely) + 16, "A still picture. Run the cell to press words and to "
-        "change heads.", fontsize=8.5, color="0.3", bbox=CHIP,
-    )  # fmt: skip
 
 
 def _mixed(weight: float) -> tuple[float, ...]:

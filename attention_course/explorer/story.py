@@ -11,14 +11,15 @@ from attention_course.explorer.still import still_picture
 from attention_course.trained import begin
 from autograde.notebook.figures.canvas import display_png, groundless_png_of
 
+RUN = "Run this cell to press words and change heads."
+
 
 def explore_story(
     model: nn.Module, *stories: str, head: str = "1.1", word: str | None = None
 ) -> None:
     """Display a story whose words say what they look at, and a model whose heads can be changed.
 
-    A picture of what it shows first is displayed above it, and stays where no kernel answers; it
-    says itself that the cell can be run.
+    A picture of what it shows first is displayed above it, and stays where no kernel answers.
 
     Args:
         model: any model with this course's parts, which is read as it is now, in eval().
@@ -46,7 +47,7 @@ def explore_story(
     from attention_course.explorer.live import StoryWidget  # slow to import
 
     data, about = StoryWidget(kept, readings, place, at)._repr_mimebundle_() or ({}, {})
-    display({**data, "text/plain": ""}, metadata=about, raw=True)
+    display({**data, "text/plain": RUN}, metadata=about, raw=True)
 
 
 def _place(head: object, heads: list[int]) -> tuple[int, int]:
