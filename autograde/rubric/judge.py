@@ -35,9 +35,9 @@ OTHER_INPUTS = (
 )
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
 BROKEN_GPU = (
-    "The GPU has stopped: a call asked for what cannot be, such as an index outside a tensor or a "
-    "negative probability. Restart the kernel and run the cells above again. On the CPU (without "
-    "AUTOGRADE_DEVICE) the same call says what is wrong."
+    "The GPU has stopped: a call did what it cannot do, such as reading outside a tensor or "
+    "drawing by a negative probability. Restart the kernel and run the cells above again. On the "
+    "CPU (without AUTOGRADE_DEVICE) the same call says what is wrong."
 )
 INCOMPLETE = (
     "The rubric did not record every line. If the notebook and its practice data are of different "

@@ -67,11 +67,12 @@ parts = {
     "every position alike": (places_alike(course_model()), "position"),
     "not trained": (new_model().eval(), ""),
 }
+new_stories = stories(300, seed=99)
 print(f"{'':>20}  its numbers  right answers")
 for name, (one, part) in parts.items():
     share = sum(n for each, n in numbers.items() if part in each) / sum(numbers.values())
     torch.manual_seed(1)
-    print(f"{name:>20}  {share:11.0%}  {answers(one, stories(300, seed=99))['all']:13.0%}  ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:20]))
+    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:13.0%}  ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:20]))
 
 # %% [markdown]
 # Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. Without the **feed-forward** part, more
@@ -884,8 +885,8 @@ beside(my_guess, f"{two_steps(yours):.0%}")
 
 # %% [markdown]
 # **1.4 carries the pronoun to `?`**: it gives *he* or *she* 0.90 of its weight, where 0.04 would be an equal share. **2.4 uses it to find the
-# name**: without 1.4 its weight on the right name falls from 0.44 to 0.12, that on the other name doubles, and three of four answers are wrong. As
-# in lesson 06, one layer prepares a word and the next one reads it.
+# name**: without 1.4 its weight on the right name falls from 0.44 to 0.12, that on the other name doubles, and three of four answers are wrong. The
+# other three heads of layer 1, the baseline, change little. As in lesson 06, one layer prepares a word and the next one reads it.
 #
 # **Predict, then run.** And the model that you trained: does it find names in the same two steps?
 
