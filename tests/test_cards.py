@@ -193,6 +193,7 @@ def test_a_notebook_alone_asks_the_questions_of_its_lesson(
     card = card_of(lesson)
     assert plain(card.questions[0].asks) in said
     assert "Mistake to avoid" in said
+    assert {*practice.lesson_keys()} == {*lesson.worth}
     assert [*tmp_path.iterdir()] == []
 
 

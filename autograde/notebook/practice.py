@@ -73,16 +73,26 @@ def folder() -> Path:
     return started if (started / PRACTICE_FILE).is_file() else Path.cwd()
 
 
-def lesson_folder() -> Path:
+def lesson_folder(exercise: str | None = None) -> Path:
     """Return the folder of the lesson's files: the notebook's, or that of an installed lesson.
 
-    Where the notebook stands alone, as in a hosted service, the set-up cell tells which it is.
+    Where the notebook stands alone, as in a hosted service, the installed lesson is known by its
+    exercises, this one or the one whose rubric ran last, and by its set-up cell.
     """
-    here, given = folder(), given_in(getattr(get_ipython(), "user_ns", {})).source
-    if not given or (here / PRACTICE_FILE).is_file():
+    here = folder()
+    if (here / PRACTICE_FILE).is_file():
         return here
-    places = [place for each in installed() for place in sorted(each.lessons.iterdir())]
-    return next((p for p in places if any(c["source"] == given for c in cells_in(p))), here)
+    last = next(reversed(verdicts), None)
+    set_up = given_in(getattr(get_ipython(), "user_ns", {})).source
+
+    def fits(lesson: Path) -> tuple[bool, bool, bool]:
+        its, cells = keys(lesson / PRACTICE_FILE), cells_in(lesson)
+        alike = bool(set_up) and any(cell["source"] == set_up for cell in cells)
+        return exercise in its, last in its, alike
+
+    files = (file for each in installed() for file in each.lessons.glob(f"*/{PRACTICE_FILE}"))
+    lessons = [lesson for lesson in sorted(file.parent for file in files) if any(fits(lesson))]
+    return max(lessons, key=fits, default=here)
 
 
 @cache
@@ -102,25 +112,16 @@ def keys(path: Path) -> dict[str, Key]:
 
 
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
-    """Return the practice keys of the lesson in the notebook's folder.
-
-    Where the notebook stands alone, as in a hosted service, the keys come from the installed
-    package: from the lesson with this exercise or, without one, the lesson whose rubric ran last.
+    """Return the practice keys of this notebook's lesson, which may have the exercise.
 
     Raises:
         CellEnded: there are none that can be read; the message says where they belong.
     """
-    beside = folder() / PRACTICE_FILE
-    if beside.is_file():
-        return keys(beside)
-    wanted = exercise or next(reversed(verdicts), None)
-    places = [path for each in installed() for path in each.lessons.glob(f"*/{PRACTICE_FILE}")]
-    found = [keys(path) for path in sorted(places)]
-    if found:
-        every = {name: key for lesson in found for name, key in lesson.items()}
-        return next((lesson for lesson in found if wanted in lesson), every)
+    path = lesson_folder(exercise) / PRACTICE_FILE
+    if path.is_file():
+        return keys(path)
     raise session.CellEnded(
-        f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
+        f"{path} is missing. It comes with the lesson and belongs in the notebook's folder. "
         "Fetch the lesson again, or install the package that your teacher gives you."
     )
 
@@ -305,7 +306,7 @@ def unfinished(exercise: str) -> list[str]:
 
 def lesson_is_known() -> bool:
     """Return whether this kernel can tell which lesson it is in."""
-    return (folder() / PRACTICE_FILE).is_file() or bool(verdicts)
+    return (lesson_folder() / PRACTICE_FILE).is_file()
 
 
 def lesson_cells() -> Cells:
@@ -315,12 +316,10 @@ def lesson_cells() -> Cells:
 
 def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right as they are now."""
-    if not lesson_is_known():
-        return set()
     right = {name for name, verdict in verdicts.items() if verdict.passed and _as_judged(name)}
     try:
         return set(lesson_keys()) - right
-    except session.CellEnded:  # a rubric says so; of other cells there is less to say
+    except session.CellEnded:  # the lesson is not known, which a rubric says; here is less to say
         return set()
 
 
