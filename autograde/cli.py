@@ -278,13 +278,13 @@ def instructor(options: tuple[str, ...]) -> None:
 @click.argument("lesson")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar=FURTHER)
 def mark(lesson: str, options: tuple[str, ...]) -> None:
-    """Mark written answers, one question at a time.
+    """Mark answers by hand, one question at a time.
 
     What follows LESSON is passed on to the Jupyter server: --no-browser, say.
     """
     (wanted,) = chosen((lesson,))
     if not wanted.written:
-        raise CourseError(f"{lesson} has no question to answer in words")
+        raise CourseError(f"{lesson} has no question to mark by hand")
     from autograde.marking.page import open_page
 
     open_page(wanted, options)

@@ -183,7 +183,7 @@ def test_anything_else_is_refused(sent: object) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["01_self_attention"], "has no question to answer in words"),
+        (["01_self_attention"], "has no question to mark by hand"),
         (["01"], "there is no lesson '01'"),
     ],
 )

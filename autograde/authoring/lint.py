@@ -49,7 +49,8 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         if n > 1:
             yield f"grade_id {name!r} is used {n} times"
     yield from _unnamed(nb)
-    cells, wanted = named_cells(nb), _wanted(lesson)
+    cells = named_cells(nb)
+    wanted = _wanted(lesson, cells)
     found = {name: _type(cell) for name, cell in cells.items()}
     for name in {**wanted, **found}:
         has, wants = found.get(name, "missing"), wanted.get(name, "none")
@@ -57,7 +58,12 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield f"the cell {name} is {has}; the curriculum wants {wants}"
     for exercise in lesson.exercises:
         if rubric := cells.get(exercise.rubric_cell):
+            yield from _lint_ending(exercise.rubric_cell, rubric)
             yield from _lint_rubric(exercise, rubric)
+    for written in lesson.written:
+        answer = cells.get(written.name)
+        if answer and answer.cell_type == "code" and GIVEN not in answer.source:
+            yield from _lint_ending(written.name, answer)
     pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
     pairs += [(written.question_cell, written.name) for written in lesson.written]
     for first, second in pairs:
@@ -78,16 +84,20 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield str(error)
 
 
-def _wanted(lesson: Lesson) -> dict[str, str]:
-    """Return the cells that a lesson needs by the curriculum: the type of each, by its ID."""
-    cells = {}
+def _wanted(lesson: Lesson, cells: dict[str, NotebookNode]) -> dict[str, str]:
+    """Return the cells that a lesson needs by the curriculum: the type of each, by its ID.
+
+    Of what is graded by hand, an answer in code stays in code.
+    """
+    wanted = {}
     for each in lesson.exercises:
-        cells[each.name] = "code, Autograded answer"
-        cells[each.rubric_cell] = f"code, Autograded tests, Points: {each.points:g}"
+        wanted[each.name] = "code, Autograded answer"
+        wanted[each.rubric_cell] = f"code, Autograded tests, Points: {each.points:g}"
     for question in lesson.written:
-        cells[question.question_cell] = "markdown, Read-only"
-        cells[question.name] = f"markdown, Manually graded answer, Points: {question.points:g}"
-    return cells
+        given = cells.get(question.name, {"cell_type": "markdown"})["cell_type"]
+        wanted[question.question_cell] = "markdown, Read-only"
+        wanted[question.name] = f"{given}, Manually graded answer, Points: {question.points:g}"
+    return wanted
 
 
 def _type(cell: NotebookNode) -> str:
@@ -126,14 +136,18 @@ def _unnamed(nb: NotebookNode) -> Iterator[str]:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
 
-def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
-    """Yield faults of a rubric that is more than a list of calls; students read it."""
-    name = exercise.rubric_cell
+def _lint_ending(name: str, cell: NotebookNode) -> Iterator[str]:
+    """Yield the fault of a cell whose error, before it is right, would end Run All."""
     if MAY_RAISE not in cell.metadata.get("tags", []):
         yield (
             f"{name} needs the tag {MAY_RAISE}, so that Run All goes on: in JupyterLab's "
             "Property Inspector, under Common Tools"
         )
+
+
+def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
+    """Yield faults of a rubric that is more than a list of calls; students read it."""
+    name = exercise.rubric_cell
     try:
         body = ast.parse(cell.source).body
     except SyntaxError:

@@ -55,7 +55,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Written:
-    """A question answered in words and graded by hand; it has no rubric and no variants.
+    """A question answered in words, or by a figure, and graded by hand; it has no rubric.
 
     The question's cell ends with the marking scheme, which graders see and students do not.
     """

@@ -13,13 +13,14 @@ import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
-from nbconvert.filters import markdown2html
+from nbconvert.filters import markdown2html, strip_ansi
 from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course.lessons import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.running.outputs import PNG
 from autograde.grading.sanitise import TAGS, highlighter, lexer_of
 from autograde.grading.submission import NO_ANSWER, Marks
 from autograde.rubric.judge import Verdict
@@ -34,6 +35,9 @@ MARK_SCHEME = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
+TEXT = Markup('<div class="output"><pre tabindex="0">{}</pre></div>\n')
+PICTURE = Markup('<div class="output"><img src="data:image/png;base64,{}" alt="{}"{}></div>\n')
+WIDTH = Markup(' width="{}"')
 FILTERS = {
     "number": number,
     "of_points": of_points,
@@ -135,6 +139,7 @@ class FeedbackExporter(HTMLExporter):
         yield from super().default_filters()  # type: ignore[no-untyped-call]
         yield "page_of", page_of
         yield "lines_html", lines_html
+        yield "shown_outputs", shown_outputs
         yield from FILTERS.items()
 
 
@@ -168,7 +173,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Block:
-    """One cell. `graded` is what a rubric cell or a written answer was given.
+    """One cell. `graded` is what a rubric cell or an answer marked by hand was given.
 
     `folded` says that its code, which was not run, is hidden until a reader asks for it.
     """
@@ -178,7 +183,6 @@ class Block:
     text: str = ""
     graded: Item | None = None
     comment: str = ""
-    figure: str = ""
     folded: bool = False
 
 
@@ -218,7 +222,7 @@ def page_of(nb: NotebookNode) -> Page:
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
         folded = cell.get("id") in record.left_out
-        blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
+        blocks.append(Block(cell, anchor, text, item, comment, folded))
     return Page(record, items, blocks)
 
 
@@ -241,10 +245,21 @@ def _item(cell: NotebookNode, record: Record, comment: str, part: Part | None) -
     )
 
 
-def _figure(cell: NotebookNode) -> str:
-    """Return alt text for a figure that came without it."""
-    line = next((line for line in cell.source.splitlines() if line.strip("# ")), "")
-    return f"Your figure, from the cell that begins: {line[:60]}"
+def shown_outputs(cell: NotebookNode) -> Markup:
+    """Return what a cell of a graded notebook showed: text, errors and pictures."""
+    first = next((line for line in cell.source.splitlines() if line.strip("# ")), "")
+    html = Markup()
+    for output in cell.outputs:
+        data = output.get("data", {})
+        text = "\n".join(output.get("traceback", [])) or output.get("text", data.get("text/plain"))
+        if picture := data.get(PNG):
+            about = output.get("metadata", {}).get(PNG, {})
+            alt = about.get("alt") or f"The figure of the cell that begins: {first[:60]}"
+            width = WIDTH.format(about["width"]) if about.get("width") else ""
+            html += PICTURE.format(picture, alt, width)
+        elif text is not None:
+            html += TEXT.format(strip_ansi(text))
+    return html
 
 
 @lru_cache(maxsize=1024)

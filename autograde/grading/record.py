@@ -4,6 +4,7 @@ Every step takes it and passes it on, from `parse` to the page. Its marks are re
 judged. The notebook's file keeps what pages and reports need; it is written and read here alone.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -72,7 +73,7 @@ def is_broken(problem: Problem | str | None, verdicts: Mapping[str, Verdict]) ->
 def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
     """Return known marks with the scores and comments that the grader gives anew.
 
-    A written answer waits for a person, unless it was left as it was handed out or emptied.
+    What is graded by hand waits for a person, unless it was left as it was handed out or emptied.
     """
     given = {name: cell.source for name, cell in named_cells(released).items()}
     automatic: dict[str, float | None] = {}
@@ -86,12 +87,18 @@ def marks_of(record: Record, released: NotebookNode, known: Marks) -> Marks:
                 put_there_again = name in record.notes
                 empty = untouched or (not cell.source.strip() and not put_there_again)
                 automatic[name] = 0.0 if empty else None
-                written[name] = digest(cell.source)
+                written[name] = digest(as_marked(cell))
             else:
                 automatic[name] = verdict.points
         if about.get("solution"):
             comments[name] = NO_ANSWER if untouched else None
     return replace(known, automatic=automatic, points=points, written=written, comments=comments)
+
+
+def as_marked(cell: NotebookNode) -> str:
+    """Return what a person judges of an answer: its words, or its code and what this showed."""
+    source: str = cell.source
+    return json.dumps([source, cell.outputs]) if cell.cell_type == "code" else source
 
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:

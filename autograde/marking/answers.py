@@ -1,4 +1,4 @@
-"""Questions answered in words: read their answers and marks, and save a mark.
+"""Questions marked by hand: read their answers and marks, and save a mark.
 
 nbgrader's gradebook is the only place where marks are kept, so Formgrader, feedback, report and
 exports show the same.
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from nbformat import NotebookNode, from_dict
+from nbformat.v4.rwbase import rejoin_lines
 from nbgrader.api import (
     BaseCell,
     Comment,
@@ -26,8 +28,9 @@ from traitlets.config import Config
 from autograde.course.config import course_config
 from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CourseError, Lesson, Written, lessons, named_cells
-from autograde.grading.feedback import MARK_SCHEME, from_markdown
+from autograde.grading.feedback import MARK_SCHEME, from_markdown, shown_outputs
 from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.record import as_marked
 from autograde.grading.submission import Place, graded_notebook
 from autograde.values.text import digest
 
@@ -53,8 +56,8 @@ class Mark:
 class Answer:
     """A student's answer. `grade` and `notebook` are the gradebook's ids of its row and notebook.
 
-    `seen` is a digest of text and mark: nobody marks a text that has been replaced, or overwrites
-    a mark without having seen it.
+    `seen` is a digest of answer and mark: nobody marks an answer that has been replaced, or
+    overwrites a mark without having seen it.
     """
 
     grade: str
@@ -111,7 +114,7 @@ def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Writt
         for written in found.written:
             if (found.name, written.name) == (lesson, question):
                 return found, written
-    raise Refused(HTTPStatus.NOT_FOUND, f"{lesson} has no question {question!r} to answer in words")
+    raise Refused(HTTPStatus.NOT_FOUND, f"{lesson} has no question {question!r} to mark by hand")
 
 
 def all_waiting(root: Path) -> dict[tuple[str, str], int]:
@@ -137,9 +140,9 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
         rows = _rows(gradebook, lesson, question)
     answers = []
     for row in rows:
-        given = _answer_text(lesson, row.student, question)
+        given = _given(lesson, row.student, question)
         if given is not None and (row.auto_score is None or row.manual_score is not None):
-            html = from_markdown(given) if given.strip() else MISSING
+            html = _as_html(given)
             seen = _seen(row, given)
             answers.append(Answer(row.grade, row.notebook, row.student, html, _mark(row), seen))
     answers.sort(key=lambda answer: digest(f"{question} {answer.student}"))
@@ -169,7 +172,7 @@ def save(root: Path, lesson_name: str, question: str, sent: Sent) -> tuple[Mark,
         raise Refused(HTTPStatus.BAD_REQUEST, f"Between 0 and {written.points:g} points, please.")
     with open_gradebook(_config(root)) as gradebook:
         rows = _rows(gradebook, lesson, question, Grade.id == sent.grade)
-        if [_seen(row, _answer_text(lesson, row.student, question)) for row in rows] != [sent.seen]:
+        if [_seen(row, _given(lesson, row.student, question)) for row in rows] != [sent.seen]:
             raise Refused(HTTPStatus.CONFLICT, CHANGED)
         (row,) = rows
         waits = sent.score is None and row.auto_score is None
@@ -179,7 +182,7 @@ def save(root: Path, lesson_name: str, question: str, sent: Sent) -> tuple[Mark,
         gradebook.db.execute(commented.values(manual_comment=sent.comment or None))
         gradebook.db.commit()
         (row,) = _rows(gradebook, lesson, question, Grade.id == sent.grade)
-        return _mark(row), _seen(row, _answer_text(lesson, row.student, question))
+        return _mark(row), _seen(row, _given(lesson, row.student, question))
 
 
 @lru_cache
@@ -205,13 +208,21 @@ def _mark(row: Any) -> Mark:
     return Mark(row.manual_score, row.manual_comment or "", row.needs_manual_grade)
 
 
-def _seen(row: Any, text: str | None) -> str:
-    return digest(repr((text, _mark(row))))
+def _seen(row: Any, answer: NotebookNode | None) -> str:
+    return digest(repr((answer and as_marked(answer), _mark(row))))
 
 
-def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
-    """Return an answer from its graded notebook, sanitised there; None without a notebook."""
+def _given(lesson: Lesson, student: str, question: str) -> NotebookNode | None:
+    """Return an answer's cell from its graded notebook, sanitised there; None without one."""
     with graded_notebook(Place(student, lesson)) as notebook:
-        cells = [] if notebook is None else notebook["cells"]
-        named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
-        return "".join(named[question]["source"]) if question in named else None
+        nb = rejoin_lines(from_dict(notebook or {"cells": []}))
+        return named_cells(nb).get(question)
+
+
+def _as_html(answer: NotebookNode) -> Markup:
+    """Return an answer as the page shows it: its words, or its code and what that showed."""
+    if not answer.source.strip():
+        return MISSING
+    if answer.cell_type == "code":
+        return Markup("<pre>{}</pre>").format(answer.source) + shown_outputs(answer)
+    return from_markdown(answer.source)

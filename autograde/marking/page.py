@@ -24,7 +24,7 @@ from autograde.marking.answers import Refused, Sent
 HERE = Path(__file__).parent
 ADDRESS = "/marking"
 POLICY = (
-    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 """The page runs its own script, which may talk to this server, and nothing else."""
@@ -108,7 +108,7 @@ def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str
     names = [name for name in waiting if lesson in (None, name[0])]
     if not names:
         what = lesson or "This course"
-        raise Refused(HTTPStatus.NOT_FOUND, f"{what} has no question to answer in words.")
+        raise Refused(HTTPStatus.NOT_FOUND, f"{what} has no question to mark by hand.")
     return next((name for name in names if waiting[name]), names[0])
 
 
