@@ -111,6 +111,20 @@ def test_an_error_is_the_same_when_the_operands_change_places() -> None:
     assert named(second, first) == ["first"]
 
 
+def test_an_error_is_the_same_in_a_release_of_pytorch_that_names_the_operation_too() -> None:
+    def in_2_13(x: Tensor, d_k: float) -> Tensor:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x3)")
+
+    def in_2_15(x: Tensor, d_k: float) -> Tensor:
+        raise RuntimeError("mm: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x3)")
+
+    def other_shapes(x: Tensor, d_k: float) -> Tensor:
+        raise RuntimeError("mm: mat1 and mat2 shapes cannot be multiplied (3x2 and 4x3)")
+
+    assert named(in_2_15, in_2_13) == ["in_2_13"]
+    assert named(other_shapes, in_2_13) == []
+
+
 def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too() -> None:
     def fails_on_batches(x: Tensor, d_k: float) -> Tensor:
         if x.ndim == 3:
