@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -11,7 +12,9 @@ from conftest import HERE, program
 
 from autograde.authoring.lint import lint_source
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, code_cells, lessons, named_cells
+from autograde.grading.reading.restore import restore
+from autograde.grading.record import Record
 from autograde.marking.answers import Answer, Mark, Sent, read_question, save
 
 QUESTION, POINTS = "wet_days", 2.0
@@ -97,3 +100,16 @@ def test_a_build_wants_the_tag(lesson: Lesson) -> None:
     del named_cells(nb)[QUESTION].metadata["tags"]
     (fault,) = lint_source(lesson, nb)
     assert fault.startswith(f"{QUESTION} needs the tag raises-exception")
+
+
+def test_of_two_copies_the_last_is_run_and_the_other_keeps_its_code(lesson: Lesson) -> None:
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    cell = named_cells(nb)[QUESTION]
+    first = deepcopy(cell)
+    first.source, cell.source = "first = 1", "plt.plot(first)"
+    nb.cells.insert(nb.cells.index(cell), first)
+    record = restore(Record(nb), nbformat.read(lesson.released_notebook, as_version=4))
+    sources = [each.source for each in code_cells(record.nb)]
+    assert sources[sources.index("first = 1") + 1] == "plt.plot(first)"
+    assert named_cells(record.nb)[QUESTION].source == "plt.plot(first)"
+    assert record.notes == {QUESTION: ["the cell is there twice; the last one is used"]}
