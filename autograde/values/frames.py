@@ -47,7 +47,9 @@ def to_plain(value: Any, within: Within) -> Plain:
             return arrays.to_plain(value.to_numpy(), within)
     if value is pd.NA:
         return None
-    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.to_plain(value, within)
+    if value is pd.NaT:
+        return np.asarray(np.datetime64("NaT", "ns"))
+    return python.to_plain(value, within)
 
 
 def _frame(frame: Any) -> Plain:
