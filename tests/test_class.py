@@ -43,7 +43,7 @@ SCORES = {
 }  # fmt: skip
 
 WORDS = {
-    "unfinished_untouched": "Not written yet.",
+    "unfinished_untouched": "Not written yet",
     "syntax_error": "The answer cell raised SyntaxError",
     "endless_loop": "took too long (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
