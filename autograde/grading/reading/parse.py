@@ -73,8 +73,9 @@ def parse_file(path: Path, *, whole: bool = False) -> Record:
 
 def too_large(size: int) -> Problem:
     """Return the problem with a notebook of this many bytes."""
+    most = LIMITS.file_bytes / 1e6
     words = (
-        f"The file has {size / 1e6:.1f} MB, more than the {LIMITS.file_bytes / 1e6:.0f} MB allowed. "
+        f"The file has {size / 1e6:.1f} MB, more than the {most:.0f} MB allowed. "
         "Clear all outputs, save, and hand it in again."
     )
     return Problem("the file is too large", words)
