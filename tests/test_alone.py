@@ -60,7 +60,7 @@ def test_the_page_is_that_of_grading(graded: tuple[Project, Result, list[str]]) 
     assert REMARK in page.text
     assert "This result usually comes from assuming that" in page.text
     assert "Rubric cell: the cell was changed; the original is used." in page.text
-    assert "Not written yet." in page.text
+    assert "Not written yet" in page.text
     assert "wall" not in page.text.lower()
     assert "http" not in html.split("</style>")[1]
 

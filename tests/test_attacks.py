@@ -45,7 +45,7 @@ FILES = {
     "a_link_to_a_folder": "was not handed in",
     "a_fifo": "was not handed in",
     "a_device": "was not handed in",
-    "a_huge_file": "bytes, more than the 30000000 allowed",
+    "a_huge_file": "more than the 30 MB allowed",
     "a_deep_file": "The file is not JSON",
     "another_kernel": "Not written yet",
     "script_in_text": "Not written yet",

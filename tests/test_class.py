@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,7 @@ from classes import NO_WALL, file_of, gradebook_of, make_course, put_file, score
 from conftest import HERE, program, run
 from nbgrader.converters import Autograde
 from nightly import few
+from traitlets.config import Config
 
 from autograde.course.config import convert, course_config
 from autograde.course.lessons import CourseError, lessons
@@ -43,7 +45,7 @@ SCORES = {
 }  # fmt: skip
 
 WORDS = {
-    "unfinished_untouched": "Not written yet.",
+    "unfinished_untouched": "Not written yet",
     "syntax_error": "The answer cell raised SyntaxError",
     "endless_loop": "took too long (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
@@ -220,13 +222,32 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
     assert table["perfect_1"]["first_name"] == "'=1+1"
 
 
-def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) -> None:
-    root = tmp_path / "course"
+def copy_for_nbgrader(graded: Path, root: Path) -> Config:
+    """Copy the graded class; return the configuration of nbgrader's command on one submission."""
     shutil.copytree(graded, root)
     config = course_config(root)
     config.CourseDirectory.update(assignment_id=LESSON, student_id="perfect_2")
     config.Autograde.force = True
     config.Run.wall = not missing()
+    return config
+
+
+def test_nbgrader_does_not_keep_the_time_of_the_submission_before(
+    graded: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "course"
+    config = copy_for_nbgrader(graded, root)
+    with gradebook_of(root) as gradebook:
+        late = datetime(2026, 3, 1)
+        gradebook.update_or_create_submission(LESSON, "perfect_2", timestamp=late)
+    convert(Autograde, config)
+    with gradebook_of(root) as gradebook:
+        assert gradebook.find_submission(LESSON, "perfect_2").timestamp is None
+
+
+def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    config = copy_for_nbgrader(graded, root)
     with one_run(root), pytest.raises(CourseError, match="is being graded already"):
         convert(Autograde, config)
     assert scores(root, LESSON) == scores(graded, LESSON)

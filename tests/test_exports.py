@@ -56,6 +56,22 @@ def test_an_export_says_in_one_line_whose_work_waits(course: Path, tmp_path: Pat
     assert f"{LESSON}: handed in and not graded, so without a score: 1 (kim)" in said
 
 
+def test_what_nbgrader_failed_to_grade_is_no_zero(course: Path, tmp_path: Path) -> None:
+    """A file under another name, say: nbgrader keeps the submission, and no score of it."""
+    shutil.copytree(course, tmp_path / "course")
+    with gradebook_of(tmp_path / "course") as gradebook:
+        submission = gradebook.find_submission_notebook("causal_mask", LESSON, "ada")
+        for grade in submission.grades:
+            grade.auto_score, grade.needs_manual_grade = None, True
+        gradebook.db.commit()
+    said = run(tmp_path / "course", "export", "--format", "moodle", LESSON).output
+    assert f"{LESSON}: handed in and not graded, so without a score: 2 (ada, kim)" in said
+    assert "to be graded by hand" not in said
+    head, *rows = exported(tmp_path / "course", "moodle", LESSON)
+    (row,) = (row for row in rows if "ada" in row)
+    assert dict(zip(head, row, strict=True))["Grade"] == ""
+
+
 def test_csv_is_nbgraders_own_table(course: Path) -> None:
     plugin = CsvExportPlugin(config=Config(ExportPlugin={"to": str(course / "stock.csv")}))
     with gradebook_of(course) as gradebook:

@@ -70,7 +70,7 @@ SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "half": (lambda x: right(x).half(), "has the dtype float16, expected float32."),
     "error": (lambda x: x @ x, "mat1 and mat2 shapes cannot be multiplied"),
     "whole numbers": (lambda x: x.long().softmax(-1), "raises NotImplementedError: "),
-    "not written": (unwritten, "Not written yet."),
+    "not written": (unwritten, "Not written yet"),
     "refusal": (refusing, "raises ValueError: no"),
 }
 

@@ -138,7 +138,7 @@ def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> 
     assert found is not None
     text = repr(found)
     assert "is right" not in text
-    assert "was not judged. Not written yet." in text
+    assert "was not judged. Not written yet" in text
     assert "expected (shape (5, 7))" in text
     assert "came back" not in text
 
@@ -243,7 +243,7 @@ def test_hints_come_one_at_a_time(shown: list[str]) -> None:
 def test_untouched_exercise_says_so(shown: list[str]) -> None:
     with pytest.raises(practice.RubricFailed, match="not written yet"):
         cell(stub)
-    assert "Not written yet. raise NotImplementedError() still runs." in shown[0]
+    assert "or it calls an answer that is not: raise NotImplementedError() still runs." in shown[0]
     assert "WRONG" not in shown[0]
     asking.why()
     assert shown[-1] == "it: why\nIt is not written yet. hint() helps to begin."

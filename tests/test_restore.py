@@ -188,6 +188,16 @@ def test_a_notebook_with_nothing_of_the_lesson_is_not_judged(
     assert any(cell.source == "Homework 3" for cell in record.nb.cells) == (not said)
 
 
+def test_of_a_notebook_of_answers_alone_each_rubric_stands_below_its_answer(
+    released: NotebookNode,
+) -> None:
+    mine = ("def transplant(x, y): ...", "def attention_scores(q, k): ...")
+    cells = [nbformat.v4.new_code_cell(code) for code in mine]
+    nb = restore(Record(nbformat.v4.new_notebook(cells=cells)), released).nb
+    setup, last, first = order_of(nb, "# the set-up", *mine)
+    assert setup < last < first < place_of(nb, "test_attention_scores") < place_of(nb, RUBRIC)
+
+
 @pytest.mark.parametrize("name", [ANSWER, RUBRIC])
 def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, name: str) -> None:
     students = NotebookNode(nbformat.from_dict(released))

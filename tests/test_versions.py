@@ -169,6 +169,18 @@ def test_a_notebook_whose_cells_lost_their_names_is_graded_by_its_version(lesson
     assert classes.scores(lesson.root) == {"early": 13}
 
 
+def test_lost_names_and_other_points_make_no_earlier_version(lesson: Lesson) -> None:
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    for cell in nb.cells:
+        cell.metadata = {}
+    text, mark = lesson.text.read_text(), '"test_apply_mask", "locked": true, "points": '
+    assert mark + "1" in text
+    lesson.text.write_text(text.replace("(1 point)", "(2 points)").replace(mark + "1", mark + "2"))
+    later = build_again(lesson, lesson.root / CURRICULUM, "apply_mask = 1", "apply_mask = 2")
+    assert [each.kept for each in versions(later)] == [False, True]
+    assert not version_of(nb, versions(later)).kept
+
+
 def test_a_cell_that_no_version_has_says_nothing_of_the_version(lesson: Lesson) -> None:
     path = classes.hand_in(lesson, "early")
     nb = nbformat.read(path, as_version=4)

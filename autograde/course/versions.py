@@ -223,17 +223,16 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     points were others.
     """
     mine, texts = checksums(nb), rubrics(nb)
-    if not mine:  # its cells have lost their names, but not their text
-        there = {cell.source for cell in nb.cells}
-        return max(among, key=lambda each: len(there & {c.source for c in notebook_of(each).cells}))
     known = {name for version in among for name in checksums(notebook_of(version))}
-    own = mine.keys() & known
+    own, there = mine.keys() & known, {cell.source for cell in nb.cells}
 
     def fits(version: Version) -> bool:
         sums, right = checksums(notebook_of(version)), rubrics(notebook_of(version))
         return all(sums.get(n) == mine[n] or right.get(n) == texts[n] for n in own)
 
     found = next(filter(fits, among), None) if own else None
+    if not mine:  # its cells have lost their names, but not their text
+        found = max(among, key=lambda v: len(there & {c.source for c in notebook_of(v).cells}))
     if found is None:
         return None
     return next(each for each in among if rubrics(notebook_of(each)) == rubrics(notebook_of(found)))

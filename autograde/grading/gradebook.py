@@ -151,10 +151,12 @@ def save(
     marks: Marks,
     late: AssignLatePenalties,
 ) -> None:
-    """Save a submission that was graded: its student, time, scores and lateness."""
-    timestamp = {} if when is None else {"timestamp": when}
+    """Save a submission that was graded: its student, time, scores and lateness.
+
+    Without a time it is not late, though the one before it may have been.
+    """
     gradebook.update_or_create_student(place.student)
-    gradebook.update_or_create_submission(place.lesson.name, place.student, **timestamp)
+    gradebook.update_or_create_submission(place.lesson.name, place.student, timestamp=when)
     save_scores(gradebook, place, marks)
     penalise(gradebook, place, late)
     gradebook.db.remove()  # else the session would keep the whole class in memory

@@ -39,7 +39,7 @@ from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import ADDRESS, Marks, Place, Submission, Task
+from autograde.grading.submission import ADDRESS, TIMESTAMP, Marks, Place, Submission, Task
 from autograde.words import named
 
 WALLED_KERNEL = "autograde-walled"
@@ -208,6 +208,8 @@ class Run(LessonStep):
         if judged.fault:
             self.log.error(judged.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
+            if TIMESTAMP not in files:  # nbgrader would keep the time of the submission before
+                gradebook.find_submission(lesson.name, place.student).timestamp = None
             save_scores(gradebook, place, marks)
         return write_note(judged)
 

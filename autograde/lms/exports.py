@@ -1,7 +1,7 @@
 """Grades for elsewhere, as nbgrader's export plug-ins: CSV, Canvas, Moodle.
 
 The score that counts is the raw score minus the penalty for lateness, never below 0. In the files
-for other systems a student who handed nothing in has an empty cell, which is not a 0.
+for other systems a student of whom nothing was graded has an empty cell, which is not a 0.
 """
 
 import logging
@@ -21,7 +21,7 @@ from autograde.words import named, printable
 
 Table = tuple[list[str], list[list[Cell]]]
 Class = list[tuple[Student, list[SubmittedAssignment | None]]]
-"""Every student, with a submission of each lesson, or None where nothing was handed in."""
+"""Every student, with a submission of each lesson, or None where nothing was graded."""
 
 
 class GradeExporter(ExportPlugin):
@@ -39,16 +39,19 @@ class GradeExporter(ExportPlugin):
         for student in students:
             if safe(student.id) != student.id:
                 self.log.warning("%r reads like a formula: it is written with a '", student.id)
-        handed_in = {(s.name, s.student_id): s for lesson in lessons for s in lesson.submissions}
+        graded = {
+            lesson.name: {s.student_id: s for s in lesson.submissions if _has_scores(s)}
+            for lesson in lessons
+        }
         submissions: Class = [
-            (student, [handed_in.get((lesson.name, student.id)) for lesson in lessons])
+            (student, [graded[lesson.name].get(student.id) for lesson in lessons])
             for student in students
         ]
         for lesson in lessons:
-            graded = {s.student_id: s for s in lesson.submissions}
-            waiting = {who for who, s in graded.items() if s.needs_manual_grade}
+            scored = graded[lesson.name]
+            waiting = {who for who, s in scored.items() if s.needs_manual_grade}
             folders = self._root.glob(f"submitted/*/{lesson.name}")
-            not_graded = {path.parent.name for path in folders} - graded.keys()
+            not_graded = {path.parent.name for path in folders} - scored.keys()
             for what, who in (
                 ("to be graded by hand", waiting),
                 ("handed in and not graded, so without a score", not_graded),
@@ -83,8 +86,17 @@ class GradeExporter(ExportPlugin):
         return str(self.titles.get(lesson.name, lesson.name))
 
 
+def _has_scores(found: SubmittedAssignment) -> bool:
+    """Return whether anything was graded: nbgrader's gradebook also keeps what it failed to grade.
+
+    An assignment without graded cells counts as graded.
+    """
+    grades = [grade for notebook in found.notebooks for grade in notebook.grades]
+    return not grades or any((g.auto_score, g.manual_score) != (None, None) for g in grades)
+
+
 def _counts(found: SubmittedAssignment | None) -> float | None:
-    """Return the score that counts; None where nothing was handed in."""
+    """Return the score that counts; None where nothing was graded."""
     if found is None:
         return None
     counts: float = max(0.0, found.score - (found.late_submission_penalty or 0.0))

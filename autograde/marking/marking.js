@@ -140,5 +140,12 @@ window.addEventListener("beforeunload", (event) => {
   }
 });
 
+function leaveRoomForHeader() {
+  const height = document.querySelector("header").offsetHeight;
+  document.documentElement.style.setProperty("--header", `${height}px`);
+}
+
+window.addEventListener("resize", leaveRoomForHeader);
+leaveRoomForHeader();
 for (const text of JSON.parse(document.getElementById("comments").dataset.given)) addComment(text);
 go(articles.find((article) => article.before.waits));

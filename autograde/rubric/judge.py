@@ -27,7 +27,9 @@ NEARLY = 0.01
 MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
-NOT_WRITTEN = "Not written yet. `raise NotImplementedError()` still runs."
+NOT_WRITTEN = (
+    "Not written yet, or it calls an answer that is not: `raise NotImplementedError()` still runs."
+)
 OTHER_INPUTS = (
     "The inputs of the line “{}” are not those that the reference was run on. The answer itself is "
     "not at fault: something else in this notebook, perhaps a setting of a library, changes them. "

@@ -116,6 +116,16 @@ def test_points_by_keyboard_are_in_the_gradebook(
         assert waiting(page) == STUDENTS - 3
 
 
+def test_the_header_hides_no_answer(server: Lab, browser: Browser) -> None:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 1000, "height": 700})  # its parts take two rows
+        open_page(seen.page, server)
+        header, answer = (seen.page.locator(n).first.bounding_box() for n in ("header", "article"))
+        assert header
+        assert answer
+        assert header["y"] + header["height"] < answer["y"]
+
+
 def test_names_are_hidden_until_one_asks(server: Lab, browser: Browser) -> None:
     with watch(browser) as seen:
         open_page(seen.page, server)

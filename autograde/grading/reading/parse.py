@@ -73,7 +73,11 @@ def parse_file(path: Path, *, whole: bool = False) -> Record:
 
 def too_large(size: int) -> Problem:
     """Return the problem with a notebook of this many bytes."""
-    words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
+    most = LIMITS.file_bytes / 1e6
+    words = (
+        f"The file has {size / 1e6:.1f} MB, more than the {most:.0f} MB allowed. "
+        "Clear all outputs, save, and hand it in again."
+    )
     return Problem("the file is too large", words)
 
 

@@ -11,7 +11,13 @@ from textwrap import indent
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import code_cells, grade_id, id_of_text, named_cells
+from autograde.course.lessons import (
+    code_cells,
+    exercise_of,
+    grade_id,
+    id_of_text,
+    named_cells,
+)
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
@@ -46,6 +52,7 @@ def restore(record: Record, released: NotebookNode) -> Record:
     _join_copies(nb, written)
     _forget_claims(record, set(owned))
     at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
+    lost: set[str] = set()
     for name, original in owned.items():
         if name in at:
             _restore_cell(record, at[name], name, original)
@@ -54,6 +61,9 @@ def restore(record: Record, released: NotebookNode) -> Record:
         at[name], then = nbformat.from_dict(original), ORIGINAL
         if _is_students(original):  # a stub would bind anew what another cell answers
             at[name].source, then = "", "an answer in another cell counts"
+            lost.add(name)
+        elif exercise_of(original) in lost:  # its rubric judges what has run by then
+            place = max(place, _last_that_binds(nb, exercise_of(original)))
         if not record.problem:
             record.note(name, f"the cell is missing; {then}")
         place += 1
@@ -68,6 +78,20 @@ def _is_of_lesson(nb: NotebookNode, owned: dict[str, NotebookNode]) -> bool:
     """Return whether a notebook has a cell of the lesson, or an answer to one of its exercises."""
     return not owned.keys().isdisjoint(_by_name(nb)) or any(
         owned.keys() & names_of(cell.source).bound for cell in code_cells(nb)
+    )
+
+
+def _last_that_binds(nb: NotebookNode, name: str) -> int:
+    """Return the place of the student's last own cell that binds a name; -1 if there is none."""
+    return max(
+        (
+            place
+            for place, cell in enumerate(nb.cells)
+            if cell.cell_type == "code"
+            and not grade_id(cell)
+            and name in names_of(cell.source).bound
+        ),
+        default=-1,
     )
 
 
