@@ -288,6 +288,19 @@ def test_a_missing_file_is_named(mine: Lesson, file: str, command: str) -> None:
         assert words in said(mine, command, NAME)
 
 
+@pytest.mark.usefixtures("run_before")
+def test_an_exercise_is_checked_alone_before_the_next_one_has_variants(mine: Lesson) -> None:
+    text, heads = mine.text.read_text(), re.compile(r"(?=^# %%)", re.M)
+    cells = [cell for cell in heads.split(text) if '_id": "center' in cell or "test_cen" in cell]
+    mine.text.write_text(text + "\n" + "".join(cells).replace("center_rows", "next_rows"))
+    curriculum = mine.root / "source" / "curriculum.toml"
+    points = curriculum.read_text().replace("center_rows = 2", "center_rows = 2\nnext_rows = 2")
+    curriculum.write_text(points)
+    assert "next_rows has no variants" in said(mine, "check", NAME)
+    result = run(mine.root, "check", "center_rows")
+    assert result.exit_code == 0, result.output
+
+
 def without(lesson: Lesson, heading: str) -> None:
     """Leave out the variants whose heading matches."""
     path = lesson.folder / VARIANTS

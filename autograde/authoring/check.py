@@ -98,20 +98,24 @@ class Result:
 
 
 def review(
-    lesson: Lesson, nb: NotebookNode, judged: Callable[[Lesson], list[Result]]
+    lesson: Lesson,
+    nb: NotebookNode,
+    judged: Callable[[Lesson], list[Result]],
+    named: tuple[Exercise, ...] = (),
 ) -> tuple[list[Result], list[str]]:
     """Return what was found of each exercise, and every fault of the lesson once.
 
-    Faults of the files or the text come alone, because what follows needs a faultless text.
+    Faults of the files or the text come alone, because what follows needs a faultless text. Where
+    exercises are named, the variants of the others are not looked at.
     """
     if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
     try:
-        expected.practice_keys(lesson)
+        expected.practice_keys(lesson, named)
         results = judged(lesson)
     except CourseError as error:
         return [], re.split(r"\n(?! )", str(error))
-    faults = [*lint.lint_variants(lesson), *lint.lint_stubs(lesson, nb)]
+    faults = [*lint.lint_variants(lesson, named), *lint.lint_stubs(lesson, nb, named)]
     faults += lint.lint_student(nb, students_version(nb))
     faults += [f"{each.exercise}: {fault}" for each in results for fault in each.faults]
     return results, faults
@@ -119,7 +123,7 @@ def review(
 
 def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
     """Print what was found of a lesson, or of some of its exercises; return whether all is well."""
-    results, faults = review(lesson, source_notebook(lesson), partial(check, named=named))
+    results, faults = review(lesson, source_notebook(lesson), partial(check, named=named), named)
     if results:
         heads = ["exercise", "points", "lines", "right", "wrong", "margin"]
         table = Table(*heads, title=lesson.name)

@@ -24,21 +24,23 @@ def _digest_of_lesson(lesson: Lesson) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def practice_keys(lesson: Lesson) -> dict[str, Key]:
-    """Return the keys of a lesson on the practice seed, by exercise, with hints and mistakes.
+def practice_keys(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> dict[str, Key]:
+    """Return the keys of a lesson, or of some of its exercises, on the practice seed.
+
+    They come by exercise, with hints and mistakes.
 
     Raises:
         CourseError: an exercise has no variants or no measured tolerances, or its reference
             fails; the message names them all.
     """
-    return _practice_keys(lesson, _digest_of_lesson(lesson))
+    return _practice_keys(lesson, named or lesson.exercises, _digest_of_lesson(lesson))
 
 
 @lru_cache(maxsize=2)
-def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
+def _practice_keys(lesson: Lesson, exercises: tuple[Exercise, ...], _digest: str) -> dict[str, Key]:
     reference, measured = load(lesson), read_measured(lesson)
     keys, faults = {}, []
-    for exercise in lesson.exercises:
+    for exercise in exercises:
         try:
             lines = measured.get(exercise.name, {})
             keys[exercise.name] = practice_key(reference, exercise, lines)

@@ -242,9 +242,9 @@ def _place(cell: NotebookNode) -> str:
     return f"the cell {(code or cell.source)[:60]!r}"
 
 
-def lint_variants(lesson: Lesson) -> Iterator[str]:
+def lint_variants(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
     """Yield faults of hints, variants and rubric lines."""
-    for name, key in practice_keys(lesson).items():
+    for name, key in practice_keys(lesson, named).items():
         variants = read_variants(lesson, lesson.exercise(name))
         if not 2 <= len(variants.hints) <= 3:
             yield (
@@ -275,13 +275,13 @@ def _caught(recording: Recording) -> str:
     )
 
 
-def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+def lint_stubs(lesson: Lesson, nb: NotebookNode, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
     """Yield faults of the stubs: an untouched exercise counts as not attempted.
 
     Code that is given to be repaired earns nothing as it is.
     """
     reference, cells = load(lesson), named_cells(nb)
-    for name, key in practice_keys(lesson).items():
+    for name, key in practice_keys(lesson, named).items():
         source = without_solution(cells[name].source)
         try:
             if GIVEN not in cells[name].source:  # which may have syntax errors to be repaired
