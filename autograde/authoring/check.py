@@ -33,7 +33,6 @@ from autograde.rubric.session import PRACTICE_SEED
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
 CHECK_MARGIN = 2
 """The least margin on a line of a check, whose limit is already six standard errors."""
-OWN = "the lesson's own answer"
 FAR = 1000
 """A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
@@ -188,19 +187,18 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
             continue
         lines, of_lines = len(key.expected.lines), _guessed(key) + _too_much_watched(key)
         verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
-        own = _note(failed[OWN], verdict)
-        for variant in variants.right:
+        own = _note(failed[expected.OWN], verdict)
+        for who, made_of in expected.right_answers(lesson, exercise):
             try:
-                recording = expected.record(reference, variant, seed)
+                recording = expected.record(reference, exercise, made_of, seed)
             except CourseError as error:
-                broken[variant.name] = str(error)
+                broken[who] = str(error)
             else:
-                verdict = judge(recording, key, trusted=True)
-                _note(failed[f"the right variant {variant.name}"], verdict, own)
+                _note(failed[who], judge(recording, key, trusted=True), own)
         for variant, found in missed.items():
             if variant in endless:
                 continue  # it would take as long again
-            recording = expected.record(reference, variant, seed)
+            recording = expected.record(reference, exercise, [variant], seed)
             if recording.stopped and recording.stopped.error == "KeyboardInterrupt":
                 endless.add(variant)
             found.append(_missed(recording, key))
@@ -218,7 +216,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
         faults=(
             *broken.values(),
             *of_lines,
-            *_in_words(failed, len(seeds), lesson.name, measured),
+            *_in_words(failed, len(seeds), exercise.name, measured),
             *(fault for variant, found in judged.items() for fault in _of_wrong(variant, found)),
         ),
     )
@@ -321,7 +319,7 @@ def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] 
     return {line.name for line in wrong}
 
 
-def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
+def _in_words(failed: Failures, seeds: int, exercise: str, measured: Lines) -> Iterator[str]:
     """Yield a fault for each answer that fails: its first line with why, then the other lines."""
     for who, lines in failed.items():
         if not lines:
@@ -329,7 +327,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         (first, said), *others = lines.items()
         times = "" if len(said) == seeds else f" on {len(said)} of {seeds} seeds"
         more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
-        if who == OWN:
+        if who == expected.OWN:
             todo = "Correct it, or leave the line out"
         elif first in measured and measured[first]["tolerance"] >= DIFFERED:
             todo = (
@@ -341,7 +339,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         else:
             todo = (
                 "Correct it; if it is right and differs by rounding alone, run: "
-                f"autograde check --measure {lesson}"
+                f"autograde check --measure {exercise}"
             )
         why = said[0].rstrip(".") + "." + (more if others else "")
         yield f"{who} fails “{first}”{times}: {why} {todo}"
