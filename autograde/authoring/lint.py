@@ -4,7 +4,7 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
@@ -219,12 +219,20 @@ def _tells(line: str) -> bool:
     return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(tree))
 
 
-def lint_outputs(executed: NotebookNode) -> Iterator[str]:
-    """Yield faults of the executed reference: errors, warnings, pictures without words."""
+def lint_outputs(executed: NotebookNode, failed: Sequence[NotebookNode] = ()) -> Iterator[str]:
+    """Yield faults of the executed reference: errors, warnings, pictures without words.
+
+    Args:
+        failed: the cells that ended in an error. Where it is not shown, a rubric is not right.
+    """
     for cell in executed.cells:
+        raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
+        for error in raised:
+            yield f"{_place(cell)}: the reference raises {error.ename}: {error.evalue}"
+        if cell in failed and not raised:
+            said = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+            yield f"{_place(cell)}: the lesson's own answer is not right in a notebook:\n{said}"
         for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                yield f"{_place(cell)}: the reference raises {output.ename}: {output.evalue}"
             if output.get("name") == "stderr":  # it differs from machine to machine
                 yield f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}"
             data, metadata = output.get("data", {}), output.get("metadata", {})
