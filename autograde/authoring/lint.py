@@ -72,6 +72,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
+    yield from _lint_needs(lesson, cells)
     try:
         read_card(lesson.folder)
     except ValueError as error:
@@ -176,6 +177,17 @@ def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]
                     f"{rubric} reads {name} of {other}, which a student's cell may bind again; "
                     "bind it in the cell that imports rubric"
                 )
+
+
+def _lint_needs(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
+    """Yield earlier exercises that an answer calls and the curriculum does not say."""
+    earlier = set[str]()
+    for exercise in lesson.exercises:
+        if exercise.name in cells:
+            called = names_of(cells[exercise.name].source).used & earlier - {*exercise.needs}
+            for name in sorted(called):
+                yield f"{exercise.name} calls {name}; the curriculum's [lesson.needs] has to say so"
+        earlier.add(exercise.name)
 
 
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
