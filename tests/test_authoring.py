@@ -12,7 +12,7 @@ from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.authoring.measure import measure
 from autograde.course.lesson_files import parse_text, read_measured
-from autograde.course.lessons import CourseError, Lesson
+from autograde.course.lessons import CourseError, Lesson, lessons
 from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
@@ -147,6 +147,11 @@ SLIPS = {
         TEXT, "chart(draw, center_rows(inputs)", "chart(draw, center_rows(inpust)",
         "the cell 'def draw(rows):",
     ),
+    "an answer that a cell of no name replaces": Slip(
+        TEXT, '# %% jupyter={"source_hidden": true} nbgrader={"grade": true',
+        '# %%\ncenter_rows = torch.abs\n\n# %% nbgrader={"grade": true',
+        "test_center_rows: the lesson's own answer is not right in a notebook: center_rows: ",
+    ),
     "another ID": Slip(
         TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',
         "the cell centre_rows is code, Autograded answer; the curriculum wants none",
@@ -255,18 +260,19 @@ def said(lesson: Lesson, *command: str) -> str:
     return " ".join(result.output.split())
 
 
-ONLY_WHEN_RUN = "an unknown name in a figure"
+ONLY_WHEN_RUN = {"an unknown name in a figure", "an answer that a cell of no name replaces"}
 """A build runs the cells without a name, which takes as long as the lesson; `check` does not."""
 
 
-@pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
-def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, slip: Slip) -> None:
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, name: str) -> None:
+    slip = SLIPS[name]
     path = mine.folder / slip.file
     text = path.read_text()
     assert slip.right in text
     path.write_text(text.replace(slip.right, slip.wrong, 1), errors="surrogateescape")
     assert said(mine, "build", NAME).count(slip.said) == 1
-    if slip is SLIPS[ONLY_WHEN_RUN]:
+    if name in ONLY_WHEN_RUN:
         checked = run(mine.root, "check", NAME)
         assert checked.exit_code == 0, checked.output
         assert checked.output.splitlines()[-1].endswith("are run by autograde build.")
@@ -286,6 +292,60 @@ def test_a_missing_file_is_named(mine: Lesson, file: str, command: str) -> None:
     (mine.folder / file).unlink()
     for words in MISSING[file]:
         assert words in said(mine, command, NAME)
+
+
+def with_next_rows(lesson: Lesson) -> Lesson:
+    """Add an exercise that calls the first one. It has no variants yet."""
+    text, heads = lesson.text.read_text(), re.compile(r"(?=^# %%)", re.M)
+    cells = [cell for cell in heads.split(text) if '_id": "center' in cell or "test_cen" in cell]
+    added = "".join(cells).replace("center_rows", "next_rows")
+    added = added.replace("return x - x.mean(dim=-1, keepdim=True)", "return center_rows(x)")
+    lesson.text.write_text(f"{text}\n{added}")
+    curriculum = lesson.root / "source" / "curriculum.toml"
+    points = "center_rows = 2\nnext_rows = 2\n[lesson.needs]\nnext_rows = ['center_rows']"
+    curriculum.write_text(curriculum.read_text().replace("center_rows = 2", points))
+    return lessons(lesson.root)[lesson.name]
+
+
+@pytest.mark.usefixtures("run_before")
+def test_an_exercise_is_checked_alone_before_the_next_one_has_variants(mine: Lesson) -> None:
+    mine = with_next_rows(mine)
+    assert "next_rows has no variants" in said(mine, "check", NAME)
+    result = run(mine.root, "check", "center_rows")
+    assert result.exit_code == 0, result.output
+
+
+SCALED = """
+## right: scaled
+Near enough.
+```python
+def center_rows(x):
+    return 1.00001 * (x - x.mean(dim=-1, keepdim=True))
+```
+"""
+
+
+def test_what_is_near_enough_in_one_exercise_costs_nothing_in_the_next(mine: Lesson) -> None:
+    mine = with_next_rows(mine)
+    first, following = mine.exercises
+    path = mine.folder / VARIANTS
+    text = path.read_text()
+    path.with_name("next_rows.md").write_text(
+        text.replace("center_rows", "next_rows").replace(
+            "-    return x - x.mean(dim=-1, keepdim=True)", "-    return center_rows(x)"
+        )
+    )
+    measure(mine, (following,), seeds=range(20))
+    path.write_text(text.replace("\n## wrong", SCALED + "\n## wrong", 1))
+    measure(mine, (first,), seeds=range(20))
+    (checked,) = check.check(mine, (following,))
+    (fault,) = checked.faults
+    assert fault.startswith(
+        "the lesson's own answer, beside scaled of center_rows, fails “every row has the mean 0”: "
+    )
+    assert fault.endswith("run: autograde check --measure next_rows")
+    measure(mine, (following,), seeds=range(20))
+    assert [result.faults for result in check.check(mine)] == [(), ()]
 
 
 def without(lesson: Lesson, heading: str) -> None:

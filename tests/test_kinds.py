@@ -53,6 +53,15 @@ UNREAD = {
 }
 
 
+@pytest.mark.parametrize("found", [Reading("it", 0, 0, 1), [0.5], [Reading("it", "x", 0, 1)]])
+def test_a_check_that_returns_no_readings_is_named(found: Any) -> None:
+    def of_nothing(result: Any, arguments: Any) -> Any:
+        return found
+
+    read = Checked(of_nothing).read(Outcome(value=1), Case("it(x)", [], Outcome()))
+    assert read.message.startswith("the check of_nothing cannot read the result: ")
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_result_that_a_check_cannot_read_is_wrong_and_said_short(name: str) -> None:
     """A course's own check may fail in any way on what it did not expect."""

@@ -70,7 +70,13 @@ def given_elsewhere(nb: NotebookNode) -> None:
     named_cells(nb)["test_context_vectors"].source += "\n    r.each('sizes', print, *SIZES)"
 
 
+def calls_another(nb: NotebookNode) -> None:
+    cell = named_cells(nb)["context_vectors"]
+    cell.source = cell.source.replace("return ", "attention_scores\n    return ")
+
+
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
+    calls_another: "context_vectors calls attention_scores; the curriculum's [lesson.needs] has",
     doubled: "grade_id 'attention_weights' is used 2 times",
     unnamed: "needs a grade_id",
     no_rubric: "the cell test_context_vectors is missing",

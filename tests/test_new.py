@@ -129,6 +129,7 @@ def test_the_other_lessons_are_left_as_they_were(
     assert after.startswith(before)
     assert list(lessons(tmp_path)) == [*lessons(HERE), "10_masks_2"]
     assert (lesson.title, lesson.text.name) == ("Masks 2", "masks_2.py")
+    assert "\nimport attention_course  # its probes" in lesson.text.read_text()
 
 
 NAMES = [

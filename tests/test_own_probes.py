@@ -10,8 +10,8 @@ import torch
 from conftest import HERE
 
 from autograde.authoring.marks import own_answer, without_solution
-from autograde.course.lessons import CURRICULUM, lessons
-from autograde.grading.running.reference import Program, load, run
+from autograde.course.lessons import CURRICULUM, CourseError, lessons
+from autograde.grading.running.reference import Program, load, right_recording, run
 from autograde.rubric.checks import Reading, share_of
 from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
 from autograde.values.base import unrecordable
@@ -109,6 +109,18 @@ def test_a_layer_of_two_inputs_is_judged_and_both_learn(
     assert bool(fails) == bool(found)
     first, *_ = reference.record("CrossAttention", 1).lines
     assert first.cases[0].call == "layer = CrossAttention(d_in=4, d_out=3)\nlayer(x, y)"
+
+
+def test_the_call_that_fails_of_the_lessons_own_layer_is_one_line(tmp_path: Path) -> None:
+    answer, rubric = block("cross answer"), block("cross rubric").replace("W_query W", "W_q W")
+    reference = program(tmp_path, "CrossAttention", TORCH, answer, rubric)
+    with pytest.raises(CourseError) as raised:
+        right_recording(reference, reference.lesson.exercises[0], 1)
+    assert str(raised.value) == (
+        "CrossAttention: the lesson's own answer fails “x asks, y answers”: `layer = "
+        "CrossAttention(d_in=4, d_out=3); layer(x, y)` breaks the contract: there is no parameter "
+        "called W_q.weight"
+    )
 
 
 @pytest.mark.parametrize("setup", [block("helper setup"), *OTHERS.values()])

@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jupytext
@@ -237,6 +238,11 @@ def test_linter_refuses(lesson: Lesson, fault: Callable[[NotebookNode], None]) -
     assert list(lint.lint_source(lesson, nb)) == []
     fault(nb)
     assert FAULTS[fault] in "\n".join(lint.lint_source(lesson, nb))
+
+
+def test_a_question_that_the_curriculum_lacks_is_named_once(lesson: Lesson) -> None:
+    faults = lint.lint_source(replace(lesson, written=()), source_notebook(lesson))
+    assert [fault.partition(" is ")[0] for fault in faults] == ["the cell why_zero"]
 
 
 def test_linter_refuses_an_answer_or_a_scheme_that_survives(lesson: Lesson) -> None:

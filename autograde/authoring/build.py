@@ -228,8 +228,10 @@ class RunReference(LessonStep):
         with TemporaryDirectory() as folder:
             Path(folder, PRACTICE_FILE).write_bytes(pack_keys(practice_keys(lesson)))
             copy_files(data_files(lesson), Path(folder))
+            failed: list[NotebookNode] = []  # a rubric that fails shows a panel and no error
             NotebookClient(
                 nb,
+                on_cell_error=lambda cell, **_: failed.append(cell),
                 km=open_manager(Path(folder)),
                 timeout=CELL_SECONDS,
                 coalesce_streams=True,  # how often a kernel flushes is chance
@@ -240,7 +242,7 @@ class RunReference(LessonStep):
         for cell in nb.cells:
             for output in cell.get("outputs", []):
                 output.get("data", {}).pop(WIDGET, None)
-        refuse(lesson, lint.lint_outputs(nb))
+        refuse(lesson, lint.lint_outputs(nb, failed))
         for cell in nb.cells:
             if UNSTEADY in cell.metadata.get("tags", []):
                 cell.outputs = []

@@ -33,7 +33,6 @@ from autograde.rubric.session import PRACTICE_SEED
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
 CHECK_MARGIN = 2
 """The least margin on a line of a check, whose limit is already six standard errors."""
-OWN = "the lesson's own answer"
 FAR = 1000
 """A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
@@ -98,20 +97,24 @@ class Result:
 
 
 def review(
-    lesson: Lesson, nb: NotebookNode, judged: Callable[[Lesson], list[Result]]
+    lesson: Lesson,
+    nb: NotebookNode,
+    judged: Callable[[Lesson], list[Result]],
+    named: tuple[Exercise, ...] = (),
 ) -> tuple[list[Result], list[str]]:
     """Return what was found of each exercise, and every fault of the lesson once.
 
-    Faults of the files or the text come alone, because what follows needs a faultless text.
+    Faults of the files or the text come alone, because what follows needs a faultless text. Where
+    exercises are named, the variants of the others are not looked at.
     """
     if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
     try:
-        expected.practice_keys(lesson)
+        expected.practice_keys(lesson, named)
         results = judged(lesson)
     except CourseError as error:
         return [], re.split(r"\n(?! )", str(error))
-    faults = [*lint.lint_variants(lesson), *lint.lint_stubs(lesson, nb)]
+    faults = [*lint.lint_variants(lesson, named), *lint.lint_stubs(lesson, nb, named)]
     faults += lint.lint_student(nb, students_version(nb))
     faults += [f"{each.exercise}: {fault}" for each in results for fault in each.faults]
     return results, faults
@@ -119,7 +122,7 @@ def review(
 
 def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
     """Print what was found of a lesson, or of some of its exercises; return whether all is well."""
-    results, faults = review(lesson, source_notebook(lesson), partial(check, named=named))
+    results, faults = review(lesson, source_notebook(lesson), partial(check, named=named), named)
     if results:
         heads = ["exercise", "points", "lines", "right", "wrong", "margin"]
         table = Table(*heads, title=lesson.name)
@@ -184,19 +187,18 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
             continue
         lines, of_lines = len(key.expected.lines), _guessed(key) + _too_much_watched(key)
         verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
-        own = _note(failed[OWN], verdict)
-        for variant in variants.right:
+        own = _note(failed[expected.OWN], verdict)
+        for who, made_of in expected.right_answers(lesson, exercise):
             try:
-                recording = expected.record(reference, variant, seed)
+                recording = expected.record(reference, exercise, made_of, seed)
             except CourseError as error:
-                broken[variant.name] = str(error)
+                broken[who] = str(error)
             else:
-                verdict = judge(recording, key, trusted=True)
-                _note(failed[f"the right variant {variant.name}"], verdict, own)
+                _note(failed[who], judge(recording, key, trusted=True), own)
         for variant, found in missed.items():
             if variant in endless:
                 continue  # it would take as long again
-            recording = expected.record(reference, variant, seed)
+            recording = expected.record(reference, exercise, [variant], seed)
             if recording.stopped and recording.stopped.error == "KeyboardInterrupt":
                 endless.add(variant)
             found.append(_missed(recording, key))
@@ -214,7 +216,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
         faults=(
             *broken.values(),
             *of_lines,
-            *_in_words(failed, len(seeds), lesson.name, measured),
+            *_in_words(failed, len(seeds), exercise.name, measured),
             *(fault for variant, found in judged.items() for fault in _of_wrong(variant, found)),
         ),
     )
@@ -317,7 +319,7 @@ def _note(lines: dict[str, list[str]], verdict: Verdict, known: Collection[str] 
     return {line.name for line in wrong}
 
 
-def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Iterator[str]:
+def _in_words(failed: Failures, seeds: int, exercise: str, measured: Lines) -> Iterator[str]:
     """Yield a fault for each answer that fails: its first line with why, then the other lines."""
     for who, lines in failed.items():
         if not lines:
@@ -325,7 +327,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         (first, said), *others = lines.items()
         times = "" if len(said) == seeds else f" on {len(said)} of {seeds} seeds"
         more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
-        if who == OWN:
+        if who == expected.OWN:
             todo = "Correct it, or leave the line out"
         elif first in measured and measured[first]["tolerance"] >= DIFFERED:
             todo = (
@@ -337,7 +339,7 @@ def _in_words(failed: Failures, seeds: int, lesson: str, measured: Lines) -> Ite
         else:
             todo = (
                 "Correct it; if it is right and differs by rounding alone, run: "
-                f"autograde check --measure {lesson}"
+                f"autograde check --measure {exercise}"
             )
         why = said[0].rstrip(".") + "." + (more if others else "")
         yield f"{who} fails “{first}”{times}: {why} {todo}"

@@ -1,8 +1,11 @@
 """The key of an exercise: run the reference on a seed, and known mistakes on the practice seed."""
 
 import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.lesson_files import read_measured
@@ -15,6 +18,8 @@ from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.base import BadData
 from autograde.values.packing import pack
 
+OWN = "the lesson's own answer"
+
 
 def _digest_of_lesson(lesson: Lesson) -> str:
     """Return a digest of all that a lesson's keys are made from; `sync` rewrites its notebook."""
@@ -24,21 +29,23 @@ def _digest_of_lesson(lesson: Lesson) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def practice_keys(lesson: Lesson) -> dict[str, Key]:
-    """Return the keys of a lesson on the practice seed, by exercise, with hints and mistakes.
+def practice_keys(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> dict[str, Key]:
+    """Return the keys of a lesson, or of some of its exercises, on the practice seed.
+
+    They come by exercise, with hints and mistakes.
 
     Raises:
         CourseError: an exercise has no variants or no measured tolerances, or its reference
             fails; the message names them all.
     """
-    return _practice_keys(lesson, _digest_of_lesson(lesson))
+    return _practice_keys(lesson, named or lesson.exercises, _digest_of_lesson(lesson))
 
 
 @lru_cache(maxsize=2)
-def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
+def _practice_keys(lesson: Lesson, exercises: tuple[Exercise, ...], _digest: str) -> dict[str, Key]:
     reference, measured = load(lesson), read_measured(lesson)
     keys, faults = {}, []
-    for exercise in lesson.exercises:
+    for exercise in exercises:
         try:
             lines = measured.get(exercise.name, {})
             keys[exercise.name] = practice_key(reference, exercise, lines)
@@ -59,7 +66,7 @@ def practice_key(reference: Program, exercise: Exercise, measured: Lines) -> Key
             variant.name,
             variant.misconception,
             variant.hint,
-            failed_lines(record(reference, variant, PRACTICE_SEED), key),
+            failed_lines(record(reference, exercise, [variant], PRACTICE_SEED), key),
         )
         for variant in variants.wrong
     ]
@@ -77,17 +84,38 @@ def must_fit(recording: Recording) -> None:
         ) from error
 
 
-def record(reference: Program, variant: Variant, seed: int) -> Recording:
-    """Return what the rubric records of a variant.
+def right_answers(lesson: Lesson, exercise: Exercise) -> Iterator[tuple[str, list[Variant]]]:
+    """Yield in words every right answer besides the lesson's own, and the variants it is made of.
+
+    The lesson's own answer is one too beside right variants of the exercises that it needs: what is
+    near enough there may be too far here.
+    """
+    for variant in read_variants(lesson, exercise).right:
+        yield f"the right variant {variant.name}", [variant]
+    needed = []
+    for name in exercise.needs:
+        with suppress(CourseError):  # which is said where that exercise is checked
+            needed.append(read_variants(lesson, lesson.exercise(name)).right)
+    for ways in zip_longest(*needed):
+        beside = [variant for variant in ways if variant]
+        named = " and ".join(f"{variant.name} of {variant.exercise}" for variant in beside)
+        yield f"{OWN}, beside {named},", beside
+
+
+def record(
+    reference: Program, exercise: Exercise, variants: Iterable[Variant], seed: int
+) -> Recording:
+    """Return what the rubric of an exercise records when variants replace the lesson's answers.
 
     Raises:
-        CourseError: its code fails before anything is called.
+        CourseError: the code of one fails before anything is called.
     """
-    try:
-        answered = reference.with_answer(variant.code)
-    except Exception as error:
-        raise CourseError(
-            f"the variant {variant.name} of {variant.exercise} fails: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    return answered.record(variant.exercise, seed)
+    for variant in variants:
+        try:
+            reference = reference.with_answer(variant.code)
+        except Exception as error:
+            raise CourseError(
+                f"the variant {variant.name} of {variant.exercise} fails: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+    return reference.record(exercise.name, seed)

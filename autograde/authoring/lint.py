@@ -4,7 +4,7 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
@@ -74,10 +74,12 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield f"{name} needs each answer between {BEGIN} and {END}"
     questions = {written.question_cell for written in lesson.written}
     schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
-    for name in sorted(questions ^ schemes):
+    unlisted = {f"question_{name}" for name in cells.keys() - wanted.keys()}  # named above
+    for name in sorted((questions ^ schemes) - unlisted):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
+    yield from _lint_needs(lesson, cells)
     try:
         read_card(lesson.folder)
     except ValueError as error:
@@ -192,6 +194,17 @@ def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]
                 )
 
 
+def _lint_needs(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
+    """Yield earlier exercises that an answer calls and the curriculum does not say."""
+    earlier = set[str]()
+    for exercise in lesson.exercises:
+        if exercise.name in cells:
+            called = names_of(cells[exercise.name].source).used & earlier - {*exercise.needs}
+            for name in sorted(called):
+                yield f"{exercise.name} calls {name}; the curriculum's [lesson.needs] has to say so"
+        earlier.add(exercise.name)
+
+
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
     """Return the stripped lines of given code: locked cells except rubrics, and GIVEN blocks."""
     lines: list[str] = []
@@ -233,12 +246,20 @@ def _tells(line: str) -> bool:
     return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(tree))
 
 
-def lint_outputs(executed: NotebookNode) -> Iterator[str]:
-    """Yield faults of the executed reference: errors, warnings, pictures without words."""
+def lint_outputs(executed: NotebookNode, failed: Sequence[NotebookNode] = ()) -> Iterator[str]:
+    """Yield faults of the executed reference: errors, warnings, pictures without words.
+
+    Args:
+        failed: the cells that ended in an error. Where it is not shown, a rubric is not right.
+    """
     for cell in executed.cells:
+        raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
+        for error in raised:
+            yield f"{_place(cell)}: the reference raises {error.ename}: {error.evalue}"
+        if cell in failed and not raised:
+            said = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+            yield f"{_place(cell)}: the lesson's own answer is not right in a notebook:\n{said}"
         for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                yield f"{_place(cell)}: the reference raises {output.ename}: {output.evalue}"
             if output.get("name") == "stderr":  # it differs from machine to machine
                 yield f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}"
             data, metadata = output.get("data", {}), output.get("metadata", {})
@@ -256,9 +277,9 @@ def _place(cell: NotebookNode) -> str:
     return f"the cell {(code or cell.source)[:60]!r}"
 
 
-def lint_variants(lesson: Lesson) -> Iterator[str]:
+def lint_variants(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
     """Yield faults of hints, variants and rubric lines."""
-    for name, key in practice_keys(lesson).items():
+    for name, key in practice_keys(lesson, named).items():
         variants = read_variants(lesson, lesson.exercise(name))
         if not 2 <= len(variants.hints) <= 3:
             yield (
@@ -289,13 +310,13 @@ def _caught(recording: Recording) -> str:
     )
 
 
-def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+def lint_stubs(lesson: Lesson, nb: NotebookNode, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
     """Yield faults of the stubs: an untouched exercise counts as not attempted.
 
     Code that is given to be repaired earns nothing as it is.
     """
     reference, cells = load(lesson), named_cells(nb)
-    for name, key in practice_keys(lesson).items():
+    for name, key in practice_keys(lesson, named).items():
         source = without_solution(cells[name].source)
         try:
             if GIVEN not in cells[name].source:  # which may have syntax errors to be repaired

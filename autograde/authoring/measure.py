@@ -20,7 +20,7 @@ from math import floor, log10, prod, sqrt
 from typing import Any, TypeVar
 
 from autograde.authoring import expected
-from autograde.authoring.variants import Variants, read_variants
+from autograde.authoring.variants import read_variants
 from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
 from autograde.grading.running.reference import (
@@ -113,7 +113,6 @@ def _measure(
 def _measure_lines(
     reference: Program, exercise: Exercise, first: Recording, seeds: Sequence[int]
 ) -> Lines:
-    variants = read_variants(reference.lesson, exercise)
     spread = {line.name: 0.0 for line in first.lines}
     outcomes: dict[str, list[list[bytes]]] = {line.name: [] for line in first.lines}
     for seed in seeds:
@@ -121,7 +120,7 @@ def _measure_lines(
         for line in wanted.lines:
             kept = [KINDS[line.kind].kept(case.outcome) for case in line.cases]
             outcomes[line.name].append([pack([each.error, each.value]) for each in kept])
-        for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
+        for name, distance in _spread(reference, exercise, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
         line.name: Measured(
@@ -172,19 +171,15 @@ def _round_up(number: float) -> float:
 
 
 def _spread(
-    reference: Program,
-    exercise: Exercise,
-    variants: Variants,
-    seed: int,
-    wanted: Recording,
+    reference: Program, exercise: Exercise, seed: int, wanted: Recording
 ) -> dict[str, float]:
     """Return for each measured line the largest distance of a right answer from the reference."""
     others = [reference.record(exercise.name, seed, double=True)]
-    for variant in variants.right:
-        others.append(recording := expected.record(reference, variant, seed))
+    for who, made_of in expected.right_answers(reference.lesson, exercise):
+        others.append(recording := expected.record(reference, exercise, made_of, seed))
         if recording.stopped:
             why = stop_in_words(recording.stopped)
-            raise CourseError(f"{exercise.name}: the right variant {variant.name} fails. {why}")
+            raise CourseError(f"{exercise.name}: {who} fails. {why}")
     spread: dict[str, float] = {}
     for other in others:
         for line, same in zip(wanted.lines, other.lines, strict=True):

@@ -52,6 +52,7 @@ def new(root: Path, name: str) -> Lesson:
 
     def filled(template: str) -> str:
         known = {"name": name, "notebook": notebook, "title": title, "torch": torch}
+        known["package"] = read_course(root).package
         return templates.get_template(template).render(known)
 
     curriculum, folder = root / CURRICULUM, root / "source" / name

@@ -183,14 +183,15 @@ class Checked(Call):
         if got.error is not None:
             return got
         try:
-            readings = self.check(got.value, expected.before)
+            readings = [astuple(each) for each in self.check(got.value, expected.before)]
+            self.compare_values(readings, None)
         except Unreadable as error:
             return Outcome(error="ContractBroken", message=shorten(str(error)))
         except Exception as error:
             # in grading the value may be anything: a value that a check cannot read is not right
-            said = shorten(f"the result cannot be read: {error}")
+            said = shorten(f"the check {self.check.__name__} cannot read the result: {error}")
             return Outcome(error="ContractBroken", message=said)
-        return Outcome(value=[list(astuple(reading)) for reading in readings])
+        return Outcome(value=[list(reading) for reading in readings])
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         return worst([Reading(*reading) for reading in got])

@@ -31,7 +31,7 @@ from autograde.grading.limits import Limits
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.kinds import KINDS
+from autograde.rubric.kinds import KINDS, describe_error
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Recording
 from autograde.values.base import unrecordable
@@ -284,9 +284,10 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
     for line in expected.lines:
         for case in line.cases:
             if case.outcome.error and not case.outcome.refused:
+                call = case.call.replace("\n", "; ")
                 raise CourseError(
-                    f"{exercise.name}: the lesson's own answer fails “{line.name}”: `{case.call}` "
-                    f"raises {case.outcome.error}: {case.outcome.message}"
+                    f"{exercise.name}: the lesson's own answer fails “{line.name}”: `{call}` "
+                    f"{describe_error(case.outcome)}"
                 )
             if what := unrecordable(case.outcome.value):
                 raise CourseError(
