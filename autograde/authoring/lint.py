@@ -5,6 +5,7 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from nbformat import NotebookNode
 
@@ -60,9 +61,10 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield from _lint_rubric(exercise, rubric)
     pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
     pairs += [(written.question_cell, written.name) for written in lesson.written]
+    pairs += pairwise(each.name for each in lesson.exercises)  # "Next:" goes by the curriculum
     for first, second in pairs:
         if {first, second} <= cells.keys() and names.index(second) < names.index(first):
-            yield f"{second} stands before {first}"
+            yield f"{second} stands before {first}; it should come after"
     for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
             yield f"{name} needs each answer between {BEGIN} and {END}"
