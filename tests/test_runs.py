@@ -117,7 +117,7 @@ def test_a_result_of_a_wrong_answer_says_so(
 ) -> None:
     wrong = {UNSOLVED}
     runs.watch(lambda: wrong, list, lambda: wrong)
-    line = f"This cell uses what is not right yet: your {UNSOLVED}.\n"
+    line = f"This cell uses what has no full points yet: your {UNSOLVED}.\n"
     assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
     assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
     assert said(shell, "my_guess = 3", capsys) == ""
@@ -176,6 +176,8 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     runs.watch(lambda: {UNSOLVED}, lambda: cells)
     line = "inputs is not defined yet: cells above have not run in this kernel."
     assert said(shell, "inputs + 1", capsys).startswith(line)
+    shell.run_cell(f"def {UNSOLVED}(x):\n    return x", store_history=True)
+    assert said(shell, f"{UNSOLVED}(inputs)", capsys).startswith(line)
     assert "NameError" in said(shell, "input_s + 1", capsys)
     shell.run_cell("inputs = 3", store_history=True)
     shell.run_cell("del inputs", store_history=True)

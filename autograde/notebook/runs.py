@@ -155,7 +155,7 @@ def _say_what_is_missing(source: str, names: Names, wrong: set[str]) -> None:
     if here and GUESS in names.bound and _values().get(GUESS, 0) is None:
         print(NO_GUESS)
     if wrong and (is_demonstration(source) or GUESS in names.needed):
-        print(f"This cell uses what is not right yet: your {', '.join(sorted(wrong))}.")
+        print(f"This cell uses what has no full points yet: your {', '.join(sorted(wrong))}.")
 
 
 def rebound(exercise: str) -> dict[str, int]:
@@ -186,6 +186,11 @@ def not_run(exercise: str) -> str:
     needed = names_of(answer.source).needed
     lacking = {name for name in needed if name not in _values() and binds(_lesson(), name)}
     return min(lacking, key=answer.source.find, default="")
+
+
+def _has_not_run(name: str | None) -> bool:
+    """Return whether a cell of the lesson binds a name and has not run in this kernel."""
+    return name is not None and not _last_binding(name) and binds(_lesson(), name)
 
 
 def _last_binding(name: str) -> Run | None:
@@ -220,14 +225,14 @@ def _explain(
         said = f"Interrupted in {at}" if at else "Interrupted."
     elif name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
+    elif isinstance(error, NameError) and _has_not_run(name):
+        said = NOT_RUN.format(name=name)
     elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written yet." if stub else f"right yet{_cause(error)}."
         said = f"This cell waits for the exercise {exercise}, which is not {missing}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
-    elif name and isinstance(error, NameError) and not _last_binding(name):
-        said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
