@@ -116,13 +116,13 @@ def test_a_result_of_a_wrong_answer_says_so(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = {UNSOLVED}
-    runs.watch(lambda: wrong, list, lambda: wrong)
+    cell = {"source": "t = s + 1", "metadata": {"tags": ["raises-exception"]}}
+    runs.watch(lambda: wrong, lambda: [cell], lambda: wrong)
     line = f"This cell uses what has no full points yet: your {UNSOLVED}.\n"
     assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
     assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
-    assert said(shell, "my_guess = 3", capsys) == ""
-    assert said(shell, "t = my_guess, s", capsys) == line
-    assert said(shell, f"s = {UNSOLVED}(1)", capsys) == ""  # a cell of the student's own
+    assert said(shell, "t = s + 1", capsys) == line
+    assert said(shell, "t = s + 2", capsys) == ""  # a cell of the student's own
     assert said(shell, "# demonstration\nt = 1", capsys) == ""
     assert WAITS in said(shell, f"# demonstration\n{UNSOLVED}(1).y", capsys)
     wrong.clear()

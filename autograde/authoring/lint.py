@@ -26,6 +26,7 @@ from autograde.cards import read_card
 from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
+from autograde.notebook.saved import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT
 from autograde.rubric.names import names_of
@@ -33,8 +34,6 @@ from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
-MAY_RAISE = "raises-exception"
-"""The tag of a cell whose error does not end Run All."""
 TYPES = {
     (False, True): "Autograded answer",
     (True, False): "Autograded tests",

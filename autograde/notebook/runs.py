@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook.saved import Cells, binds
+from autograde.notebook.saved import Cells, binds, uses_answers
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, Names, names_of, read_names
@@ -154,7 +154,7 @@ def _say_what_is_missing(source: str, names: Names, wrong: set[str]) -> None:
     here = getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", False)
     if here and GUESS in names.bound and _values().get(GUESS, 0) is None:
         print(NO_GUESS)
-    if wrong and (is_demonstration(source) or GUESS in names.needed):
+    if wrong and (is_demonstration(source) or uses_answers(_lesson(), source)):
         print(f"This cell uses what has no full points yet: your {', '.join(sorted(wrong))}.")
 
 

@@ -68,11 +68,11 @@ parts = {
     "not trained": (new_model().eval(), ""),
 }
 new_stories = stories(300, seed=99)
-print(f"{'':>20}  its numbers  right  Anna has a ball . Tom has …")
+print(f"{'':>20}  its numbers  right  Anna has a ball . Tom has two …")
 for name, (one, part) in parts.items():
     share = sum(n for each, n in numbers.items() if part in each) / sum(numbers.values())
     torch.manual_seed(1)
-    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[8:20]))
+    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:20]))
 
 # %% [markdown]
 # Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. Without the **feed-forward** part, more
