@@ -69,7 +69,8 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield f"{name} needs each answer between {BEGIN} and {END}"
     questions = {written.question_cell for written in lesson.written}
     schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
-    for name in sorted(questions ^ schemes):
+    unlisted = {f"question_{name}" for name in cells.keys() - wanted.keys()}  # named above
+    for name in sorted((questions ^ schemes) - unlisted):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
