@@ -222,7 +222,8 @@ def _explain(
     said, name = "", getattr(error, "name", None)
     if isinstance(error, KeyboardInterrupt):
         at = outcome_of(error).at
-        said = f"Interrupted in {at}" if at else "Interrupted."
+        if not hasattr(error, "_render_traceback_"):  # a rubric names the call that took too long
+            said = f"Interrupted in {at}" if at else "Interrupted."
     elif name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
     elif isinstance(error, NameError) and _has_not_run(name):
