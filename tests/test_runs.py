@@ -110,8 +110,8 @@ def test_an_interruption_is_one_line(
 ) -> None:
     shell.run_cell("def wait():\n    raise KeyboardInterrupt", store_history=True)
     assert said(shell, "wait()", capsys) == "Interrupted in line 2: raise KeyboardInterrupt\n"
-    cell = "error = KeyboardInterrupt()\nerror._render_traceback_ = lambda: ['it took']\nraise error"
-    assert said(shell, cell, capsys) == "it took\n"
+    of_a_rubric = "it = KeyboardInterrupt()\nit._render_traceback_ = lambda: ['f(2)']\nraise it"
+    assert said(shell, of_a_rubric, capsys) == "f(2)\n"
 
 
 def test_a_result_of_a_wrong_answer_says_so(
