@@ -51,6 +51,12 @@ def rubric_first(nb: NotebookNode) -> None:
     nb.cells.insert(0, rubric)
 
 
+def order(nb: NotebookNode) -> None:
+    answer = named_cells(nb)["attention_scores"]
+    nb.cells.remove(answer)
+    nb.cells.insert(nb.cells.index(named_cells(nb)["test_context_vectors"]), answer)
+
+
 def pythons(nb: NotebookNode) -> None:
     for cell in nb.cells:
         cell.source = re.sub(r"\bcontext_vectors\b(?=\()", "sum", cell.source)
@@ -88,6 +94,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",
     given_too: "test_context_vectors reads context_vectors, which setup has too; give the answer",
     given_elsewhere: "test_context_vectors reads SIZES of sizes, which a student's cell may bind",
+    order: "stable_softmax stands before attention_scores; it should come after",
     rubric_first: "test_context_vectors stands before context_vectors",
 }
 

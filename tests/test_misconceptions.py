@@ -364,6 +364,21 @@ def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_th
         assert (belief.name, len(belief.lines)) == (name, told)
 
 
+def test_wrong_numbers_do_not_explain_an_error_in_the_first_wrong_line() -> None:
+    @as_cell
+    def lines(r: Any, answer: Answer) -> None:
+        r.call("a matrix", answer, r.normal(3, 4), 4.0)
+        r.call("a square", answer, r.normal(3, 3), 2.0)
+        r.call("another", answer, r.normal(4, 4), 2.0)
+
+    def fails_first(x: Tensor, d_k: float) -> Tensor:
+        return unscaled(x, d_k) if len(x) == x.shape[1] else x @ x
+
+    key = make_key(lines, right, {"unscaled": unscaled})
+    assert named_of(lines, key, unscaled) == ["unscaled"]
+    assert named_of(lines, key, fails_first) == []
+
+
 @pytest.mark.parametrize("any_order", [False, True])
 def test_a_call_that_a_check_of_the_answer_should_not_refuse_is_named(any_order: bool) -> None:
     def doubled_after(check: str) -> Answer:

@@ -21,6 +21,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A shell in which `attention_scores` is not right yet."""
     monkeypatch.setattr(runs, "_runs", [])
     monkeypatch.setattr(runs, "_waiting", {})
+    monkeypatch.setattr(runs, "_made_by", {})
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     made = InteractiveShell.instance(config=config)
@@ -79,7 +80,7 @@ def test_of_an_error_in_an_answer_that_is_not_right_the_line_is_shown(
     assert f"{WAITS}, which is not right yet{cause}" in said(shell, f"{UNSOLVED}(1)", capsys)
 
 
-def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right(
+def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right_or_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = Run(1, f"def {UNSOLVED}(x): return x", "")
@@ -87,9 +88,12 @@ def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right(
     monkeypatch.setattr(practice, "lesson_keys", lambda: {UNSOLVED: None})
     monkeypatch.setattr(practice, "verdicts", {UNSOLVED: SimpleNamespace(passed=True)})
     monkeypatch.setattr(practice, "judged", {UNSOLVED: right.source})
-    assert practice.unsolved() == set()
+    assert practice.unsolved() == practice.wrong() == set()
+    monkeypatch.setattr(practice, "verdicts", {UNSOLVED: SimpleNamespace(passed=False)})
+    assert practice.unsolved() == practice.wrong() == {UNSOLVED}
     runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
     assert practice.unsolved() == {UNSOLVED}
+    assert practice.wrong() == set()
 
 
 def test_an_error_of_the_students_own_is_shown(
@@ -99,6 +103,41 @@ def test_an_error_of_the_students_own_is_shown(
     shell.run_cell(f"s = {UNSOLVED}(1)", store_history=True)
     assert "AttributeError" in said(shell, "s.shape", capsys)
     assert "ZeroDivisionError" in said(shell, f"def {UNSOLVED}(x): return x\n1 / 0", capsys)
+
+
+def test_an_interruption_is_one_line(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("def wait():\n    raise KeyboardInterrupt", store_history=True)
+    assert said(shell, "wait()", capsys) == "Interrupted in line 2: raise KeyboardInterrupt\n"
+    of_a_rubric = "it = KeyboardInterrupt()\nit._render_traceback_ = lambda: ['f(2)']\nraise it"
+    assert said(shell, of_a_rubric, capsys) == "f(2)\n"
+
+
+def test_a_result_of_a_wrong_answer_says_so(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = {UNSOLVED}
+    cell = {"source": "t = s + 1", "metadata": {"tags": ["raises-exception"]}}
+    runs.watch(lambda: wrong, lambda: [cell], lambda: wrong)
+    line = f"This cell uses what has no full points yet: your {UNSOLVED}.\n"
+    assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
+    assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
+    assert said(shell, "t = s + 1", capsys) == line
+    assert said(shell, "t = s + 2", capsys) == ""  # a cell of the student's own
+    assert said(shell, "# demonstration\nt = 1", capsys) == ""
+    assert WAITS in said(shell, f"# demonstration\n{UNSOLVED}(1).y", capsys)
+    wrong.clear()
+    assert said(shell, "# demonstration\nt = s", capsys) == ""
+
+
+def test_an_empty_guess_says_so_where_somebody_can_guess(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(shell, "my_guess = None", capsys) == ""
+    shell.kernel = SimpleNamespace(_allow_stdin=True)
+    assert said(shell, "my_guess = None", capsys) == f"{runs.NO_GUESS}\n"
+    assert said(shell, "my_guess = 0", capsys) == ""
 
 
 def test_an_exercise_calls_what_its_answer_and_its_rubric_name(
@@ -139,6 +178,8 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     runs.watch(lambda: {UNSOLVED}, lambda: cells)
     line = "inputs is not defined yet: cells above have not run in this kernel."
     assert said(shell, "inputs + 1", capsys).startswith(line)
+    shell.run_cell(f"def {UNSOLVED}(x):\n    return x", store_history=True)
+    assert said(shell, f"{UNSOLVED}(inputs)", capsys).startswith(line)
     assert "NameError" in said(shell, "input_s + 1", capsys)
     shell.run_cell("inputs = 3", store_history=True)
     shell.run_cell("del inputs", store_history=True)

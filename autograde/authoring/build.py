@@ -44,6 +44,7 @@ from autograde.course.package import NAMED
 from autograde.course.versions import keep
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
+from autograde.notebook.saved import MAY_RAISE
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
@@ -252,6 +253,6 @@ class RunReference(LessonStep):
 def as_reference(nb: NotebookNode) -> NotebookNode:
     """Give the cells their ids. None may raise any more, so that nbval fails where one does."""
     for cell in nb.cells:
-        if lint.MAY_RAISE in (tags := cell.metadata.get("tags", [])):
-            tags.remove(lint.MAY_RAISE)
+        if MAY_RAISE in (tags := cell.metadata.get("tags", [])):
+            tags.remove(MAY_RAISE)
     return identify(nb)

@@ -5,6 +5,7 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from nbformat import NotebookNode
 
@@ -25,6 +26,7 @@ from autograde.cards import read_card
 from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
+from autograde.notebook.saved import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT
 from autograde.rubric.names import names_of
@@ -32,8 +34,6 @@ from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
-MAY_RAISE = "raises-exception"
-"""The tag of a cell whose error does not end Run All."""
 TYPES = {
     (False, True): "Autograded answer",
     (True, False): "Autograded tests",
@@ -66,9 +66,10 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield from _lint_ending(written.name, answer)
     pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
     pairs += [(written.question_cell, written.name) for written in lesson.written]
+    pairs += pairwise(each.name for each in lesson.exercises)  # "Next:" goes by the curriculum
     for first, second in pairs:
         if {first, second} <= cells.keys() and names.index(second) < names.index(first):
-            yield f"{second} stands before {first}"
+            yield f"{second} stands before {first}; it should come after"
     for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
             yield f"{name} needs each answer between {BEGIN} and {END}"

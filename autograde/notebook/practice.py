@@ -323,6 +323,11 @@ def unsolved() -> set[str]:
         return set()
 
 
+def wrong() -> set[str]:
+    """Return the exercises whose answers, as they are now, were judged and are not right."""
+    return {name for name, verdict in verdicts.items() if not verdict.passed and _as_judged(name)}
+
+
 def _as_judged(exercise: str) -> bool:
     """Return whether an answer's cell is still the one that its rubric judged."""
     run = runs.last_run_of(exercise)

@@ -23,10 +23,10 @@ from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook.saved import Cells, binds
+from autograde.notebook.saved import Cells, binds, uses_answers
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
-from autograde.rubric.names import UNREADABLE, names_of, read_names
+from autograde.rubric.names import UNREADABLE, Names, names_of, read_names
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.session import CellEnded
@@ -35,6 +35,8 @@ DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 """What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
 SKIPPED = "A demonstration: it is not run in grading."
+GUESS = "my_guess"
+NO_GUESS = "No guess yet. Write one in place of None, and run this cell again."
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,29 @@ _waiting: dict[str, str] = {}
 _skipped: set[str] = set()
 """Names that skipped demonstrations would have bound."""
 
+_made_by: dict[str, set[str]] = {}
+"""Names that a cell bound, each with the wrong answers that the cell used."""
+
 _unsolved: Callable[[], set[str]] = set
 _lesson: Callable[[], Cells] = list
+_wrong: Callable[[], set[str]] = set
 
 
-def watch(unsolved: Callable[[], set[str]], lesson: Callable[[], Cells] = list) -> None:
+def watch(
+    unsolved: Callable[[], set[str]],
+    lesson: Callable[[], Cells] = list,
+    wrong: Callable[[], set[str]] = set,
+) -> None:
     """Begin to note a notebook's runs, explain a lesson's errors, skip what grading skips."""
-    global _unsolved, _lesson
-    _unsolved, _lesson = unsolved, lesson
+    global _unsolved, _lesson, _wrong
+    _unsolved, _lesson, _wrong = unsolved, lesson, wrong
     shell: Any = get_ipython()
     if shell is None:
         return
     shell.events.register("post_run_cell", _note)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
-    shell.set_custom_exc((Exception,), _explain)
+    shell.set_custom_exc((Exception, KeyboardInterrupt), _explain)
     warnings.showwarning = _show_warning
     if os.environ.get("NBGRADER_EXECUTION"):
         shell.input_transformers_cleanup.append(_without_demonstration)
@@ -117,15 +127,35 @@ def _note(result: Any) -> None:
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
     _runs.append(Run(result.execution_count, source, said))
-    values = _values()
+    values, names = _values(), names_of(source)
+    wrong = _used_wrong(names)
     if error is None:
         keep(source, values, rubric)
+        _say_what_is_missing(source, names, wrong)
     exercise = _waits_for(source, error)
-    for name in names_of(source).bound:
+    for name in names.bound:
+        _made_by[name] = wrong
         if exercise and values.get(name) is None:
             _waiting[name] = exercise
         else:
             _waiting.pop(name, None)
+
+
+def _used_wrong(names: Names) -> set[str]:
+    """Return the wrong answers that a cell uses, or that made what it uses."""
+    return _wrong() & names.needed.union(*(_made_by.get(name, ()) for name in names.needed))
+
+
+def _say_what_is_missing(source: str, names: Names, wrong: set[str]) -> None:
+    """Say below a guess that it is empty, and below a lesson's result that an answer is wrong.
+
+    A program that runs the notebook cannot guess.
+    """
+    here = getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", False)
+    if here and GUESS in names.bound and _values().get(GUESS, 0) is None:
+        print(NO_GUESS)
+    if wrong and (is_demonstration(source) or uses_answers(_lesson(), source)):
+        print(f"This cell uses what has no full points yet: your {', '.join(sorted(wrong))}.")
 
 
 def rebound(exercise: str) -> dict[str, int]:
@@ -158,6 +188,11 @@ def not_run(exercise: str) -> str:
     return min(lacking, key=answer.source.find, default="")
 
 
+def _has_not_run(name: str | None) -> bool:
+    """Return whether a cell of the lesson binds a name and has not run in this kernel."""
+    return name is not None and not _last_binding(name) and binds(_lesson(), name)
+
+
 def _last_binding(name: str) -> Run | None:
     return next((run for run in reversed(_runs) if name in names_of(run.source).bound), None)
 
@@ -181,20 +216,24 @@ def _explain(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    """Show an error, in one line if the cell waits for an exercise or a skipped demonstration."""
+    """Show an error, in one line if it is an interruption, or if the cell waits for another one."""
     if isinstance(error, CellEnded) and error.shown and "NBGRADER_EXECUTION" not in os.environ:
         return  # Validate needs the message; beside the panel it would say the same twice
     said, name = "", getattr(error, "name", None)
-    if name in _skipped:
+    if isinstance(error, KeyboardInterrupt):
+        at = outcome_of(error).at
+        if not hasattr(error, "_render_traceback_"):  # a rubric names the call that took too long
+            said = f"Interrupted in {at}" if at else "Interrupted."
+    elif name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
+    elif isinstance(error, NameError) and _has_not_run(name):
+        said = NOT_RUN.format(name=name)
     elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written yet." if stub else f"right yet{_cause(error)}."
         said = f"This cell waits for the exercise {exercise}, which is not {missing}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
-    elif name and isinstance(error, NameError) and not _last_binding(name):
-        said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)

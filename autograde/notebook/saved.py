@@ -9,6 +9,8 @@ from typing import Any
 from autograde.progress import DAMAGED
 from autograde.rubric.names import names_of
 
+MAY_RAISE = "raises-exception"
+"""The tag of a cell whose error does not end Run All."""
 HEADING = re.compile(r"^#{2} +(.+)$", re.MULTILINE)
 
 Cells = list[dict[str, Any]]
@@ -29,6 +31,14 @@ def cells_in(folder: Path) -> Cells:
 def binds(cells: Cells, name: str) -> bool:
     code = (cell["source"] for cell in cells if cell.get("cell_type") == "code")
     return any(name in names_of(source).bound for source in code)
+
+
+def uses_answers(cells: Cells, source: str) -> bool:
+    """Return whether the lesson's author tagged a cell to fail where an answer is missing."""
+    return any(
+        cell["source"] == source and MAY_RAISE in cell.get("metadata", {}).get("tags", [])
+        for cell in cells
+    )
 
 
 def still_to_come(cells: Cells, exercises: Collection[str]) -> list[str]:

@@ -8,7 +8,7 @@ alike and the answer fails no other line of that kind. The mistake that is alike
 wins. The remaining lines may then have a second one. Together they must be wrong in every case that
 the answer gets wrong in its first wrong line: rubrics go from the ordinary to the special, and a
 mistake that shows in special lines or cases alone says nothing of an answer that fails the ordinary
-ones.
+ones. Nor do wrong numbers there say anything of an answer that only raises errors.
 
 Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
 is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
@@ -84,7 +84,7 @@ def beliefs(
     alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
     found = _beside_each_other(possible, alike, wrong, key)
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
-    if wrong and not _explain(found, min(wrong), distances, key):
+    if wrong and not _explain(found, min(wrong), outcomes, distances, key):
         found = []
     explained = [(m, sorted(m.failed)) for m in found] or slips(outcomes, key)
     names = [line.name for line in key.expected.lines]
@@ -117,15 +117,25 @@ def _together(
     return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
 
 
-def _explain(found: list[Mistake], i: int, distances: list[list[float]], key: Key) -> bool:
-    """Return whether in each case that an answer gets wrong in line i one of the mistakes does."""
+def _explain(
+    found: list[Mistake],
+    i: int,
+    outcomes: list[list[Outcome]],
+    distances: list[list[float]],
+    key: Key,
+) -> bool:
+    """Return whether in each case that an answer gets wrong in line i one of the mistakes does.
+
+    In one of these cases at least both raise, or neither: wrong numbers are no cause of errors.
+    """
     line, tolerance = key.expected.lines[i], key.tolerances[i]
-    known = [_distances(line, m.failed[i]) for m in found if i in m.failed]
-    return all(
-        any(off[j] > tolerance for off in known)
-        for j, distance in enumerate(distances[i])
+    known = [(m.failed[i], _distances(line, m.failed[i])) for m in found if i in m.failed]
+    same = [
+        [bool(each[j].error) == bool(got.error) for each, off in known if off[j] > tolerance]
+        for j, (got, distance) in enumerate(zip(outcomes[i], distances[i], strict=True))
         if distance > tolerance
-    )
+    ]
+    return all(same) and any(map(any, same))
 
 
 def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:

@@ -68,11 +68,11 @@ parts = {
     "not trained": (new_model().eval(), ""),
 }
 new_stories = stories(300, seed=99)
-print(f"{'':>20}  its numbers  right answers")
+print(f"{'':>20}  its numbers  right  Anna has a ball . Tom has two …")
 for name, (one, part) in parts.items():
     share = sum(n for each, n in numbers.items() if part in each) / sum(numbers.values())
     torch.manual_seed(1)
-    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:13.0%}  ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:20]))
+    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:20]))
 
 # %% [markdown]
 # Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. Without the **feed-forward** part, more
@@ -436,9 +436,9 @@ for words in drawn(word_table, 3):
 #
 # ## 4 The model
 #
-# Attention carries information *between* words. Then each word has to make something of what it received: the **feed-forward** part, two linear layers
-# for each word alone. Without a curved function in between, an **activation**, two could do no more than one. GPT takes the **GELU**, a ReLU with a
-# soft bend: `nn.GELU()`.
+# Attention carries information *between* words. Then each word has to make something of what it received: the **feed-forward** part, two linear
+# layers for each word alone. Without a curved function in between, an **activation**, two could do no more than one. GPT takes the **GELU**, a ReLU
+# (0 for negative numbers) with a soft bend: `nn.GELU()`.
 #
 # ### Exercise: `FeedForward` (1 point)
 #
@@ -661,7 +661,7 @@ print("written:", story_from(small, " ".join(told[0].words[:3])))
 # ## 5 The ladder
 #
 # The second rung is your model with one layer and one head; the third has two layers of four heads. All of it is your code: pairs, loss, loop, model,
-# writing. Each takes 1,000 steps, and 200 with a smaller `lr`: less than a minute for both. (`climb`, in the folded cell, calls your code and draws.)
+# writing. Each takes 1,000 steps, and 200 with a smaller `lr`. (`climb`, in the folded cell, calls your code and draws.)
 #
 # **Predict, then run.** The table stopped at 1.4. Where does one head end, and where do two layers?
 
@@ -689,8 +689,8 @@ def training_picture(curves, levels, samples, done, total):
     axes.set_ylim(0.93 * min([*levels.values(), *(loss for curve in curves.values() for step, loss in curve)]), 5.2)
     axes.legend(loc="upper right")
     words.set_axis_off()
-    told_so_far = [f"step {step}\n{fill(sample, 80)}" for step, sample in samples.items()]
-    words.text(0, 1, "\n\n".join(told_so_far[-4:]), va="top", fontsize=8.5, transform=words.transAxes, parse_math=False)
+    told_so_far = [f"step {step}\n{fill(sample, 66)}" for step, sample in samples.items()]
+    words.text(0, 1, "\n\n".join(told_so_far[-4:]), va="top", fontsize=10.5, transform=words.transAxes, parse_math=False)
     bar.barh(0, done, color="#6a994e")
     bar.set(xlim=(0, total), yticks=[], xticks=[], xlabel=f"{list(curves)[-1]}: step {done:,} of {total:,}")
     return figure
@@ -816,9 +816,8 @@ print(f"{'a table, plain':>16}   {sum(not is_grammatical(words) for words in dra
 # ### Two steps to a name
 #
 # *Who is he ?* Nobody told the model how to find a name. Open it: here the course's weights (20,000 stories and 2,500 steps) go into **your** class.
-# (`copy_weights` pairs parameters in the order in which they are used, whatever you called them.) Press `?` and go through the heads. Which head of layer
-# 2 looks at the right name? And which head of layer 1 tells `?` whether a girl or a boy is asked for? Switch that one off at `?` alone, and watch the
-# next word.
+# (`copy_weights` pairs parameters in the order of their use, not by name.) Press `?` and go through the heads. Which head of layer 2 looks at the
+# right name? And which head of layer 1 tells `?` whether a girl or a boy is asked for? Switch that one off at `?` alone, and watch the next word.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on your class
@@ -899,9 +898,9 @@ without = two_steps(student)  # the head of layer 1 that looks most at the prono
 beside(my_guess, "yes" if without < 0.5 else "no")
 
 # %% [markdown]
-# In our run it does not. Head 2.1 looks at the right name, and without 1.4 half of its answers are wrong. But no head of layer 1 gives the pronoun more
-# than 0.11 of its weight, and the one that looks at it most is hardly missed. A circuit is a finding about one set of weights; measure again before you
-# claim it for another.
+# In our run it does not. Head 2.1 looks at the right name, and without 1.4 half of its answers are wrong. But no head of layer 1 gives the pronoun
+# more than 0.11 of its weight, and the one that looks at it most is hardly missed. Such a chain of heads, a **circuit**, is a finding about one set
+# of weights; measure again before you claim it for another.
 #
 # ### Which parts does it need?
 #
@@ -961,13 +960,13 @@ no mask                      3        3.500–4.127   24–38%          26–53%
 #
 # ## 7 Real text
 #
-# Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every Python,
-# over 440,000 characters, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
-# PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
+# Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every
+# Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model has three
+# layers, and positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
-# It takes about three minutes. **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this
-# page takes 30 steps only. After all 1,200 ours had a loss of 1.46, and at temperature 0.7 it wrote: *The sequence of the base class attribute decords
-# or the leaketivs ordered on insertion*.)
+# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 30 steps only.
+# After all 1,200 ours had a loss of 1.46, and at temperature 0.7 it wrote: *The sequence of the base class attribute decords or the leaketivs ordered
+# on insertion*.)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: letters as tokens
