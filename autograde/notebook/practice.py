@@ -260,7 +260,9 @@ def _remember(verdict: Verdict, judged: str) -> None:
     nbgrader are not kept.
     """
     lesson = folder()
-    if "NBGRADER_EXECUTION" in os.environ or not (lesson.parent / STATE / INDEX).is_file():
+    if not _counts(verdict) or "NBGRADER_EXECUTION" in os.environ:
+        return
+    if not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
         note(lesson, verdict.exercise, verdict.points, judged)
@@ -278,8 +280,13 @@ def standing_here() -> tuple[Standing, list[Standing]]:
     unknown = Standing(place.name, {}, {})
     here = next((lesson for lesson in course if lesson.lesson == place.name), unknown)
     worth = {name: key.points for name, key in lesson_keys().items()}
-    points = {**here.points, **{name: each.points for name, each in verdicts.items()}}
-    return replace(here, worth=worth, points=points), course
+    now = {name: each.points for name, each in verdicts.items() if _counts(each)}
+    return replace(here, worth=worth, points={**here.points, **now}), course
+
+
+def _counts(verdict: Verdict) -> bool:
+    """Return False where a rubric found no answer, as in a new kernel: what was earned stays."""
+    return verdict.called or not verdict.note or not verdict.attempted
 
 
 def _so_far() -> str:
