@@ -145,6 +145,19 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     assert "NameError" in said(shell, "inputs + 1", capsys)
 
 
+def test_a_cell_that_has_not_run_is_named_before_an_exercise_whose_rubric_has_not(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = f"def {UNSOLVED}(x):\n    return x"
+    runs.watch(
+        lambda: {UNSOLVED},
+        lambda: [{"cell_type": "code", "source": source} for source in (answer, "inputs = 3")],
+    )
+    shell.run_cell(answer, store_history=True)
+    line = "inputs is not defined yet: cells above have not run in this kernel."
+    assert said(shell, f"{UNSOLVED}(inputs)", capsys).startswith(line)
+
+
 def test_an_answer_may_need_a_cell_that_has_not_run(shell: InteractiveShell) -> None:
     sources = ["import math", f"def {UNSOLVED}(x):\n    return math.sqrt(len(x)) + y"]
     runs.watch(set, lambda: [{"cell_type": "code", "source": source} for source in sources])

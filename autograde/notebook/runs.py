@@ -184,17 +184,20 @@ def _explain(
     """Show an error, in one line if the cell waits for an exercise or a skipped demonstration."""
     if isinstance(error, CellEnded) and error.shown and "NBGRADER_EXECUTION" not in os.environ:
         return  # Validate needs the message; beside the panel it would say the same twice
-    said, name = "", getattr(error, "name", None)
+    said, name = "", str(getattr(error, "name", ""))
+    missing = isinstance(error, NameError) and not _last_binding(name) and binds(_lesson(), name)
+    in_the_cell = missing and not _functions(error)
+    source = shell.history_manager.input_hist_raw[-1]
     if name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
-    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
+    elif not in_the_cell and (exercise := _waits_for(source, error)):
         stub = isinstance(error, NotImplementedError) and not str(error)
-        missing = "written yet." if stub else f"right yet{_cause(error)}."
-        said = f"This cell waits for the exercise {exercise}, which is not {missing}"
+        lacks = "written yet." if stub else f"right yet{_cause(error)}."
+        said = f"This cell waits for the exercise {exercise}, which is not {lacks}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
-    elif name and isinstance(error, NameError) and not _last_binding(name):
-        said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
+    elif missing:
+        said = NOT_RUN.format(name=name)
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
