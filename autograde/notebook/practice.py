@@ -20,10 +20,12 @@ from autograde.progress import (
     PRACTICE_FILE,
     STATE,
     Standing,
+    digest_of_cell,
     following,
     how_to_submit,
     note,
     of_course,
+    record,
     write_page,
 )
 from autograde.rubric import session
@@ -324,17 +326,24 @@ def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right as they are now."""
     if not lesson_is_known():
         return set()
-    right = {name for name, verdict in verdicts.items() if verdict.passed and _as_judged(name)}
     try:
-        return set(lesson_keys()) - right
+        return {name for name, key in lesson_keys().items() if not _is_right(name, key)}
     except session.CellEnded:  # a rubric says so; of other cells there is less to say
         return set()
 
 
-def _as_judged(exercise: str) -> bool:
-    """Return whether an answer's cell is still the one that its rubric judged."""
-    run = runs.last_run_of(exercise)
-    return run is None or run.source == judged.get(exercise)
+def _is_right(exercise: str, key: Key) -> bool:
+    """Return whether the cell of an answer that ran last is one that its rubric found right.
+
+    Where the rubric has not run in this kernel, what it said in an earlier one counts.
+    """
+    run, verdict = runs.last_run_of(exercise), verdicts.get(exercise)
+    if verdict is not None:
+        return verdict.passed and (run is None or run.source == judged.get(exercise))
+    noted = record(folder(), exercise)
+    if run is None or noted is None:
+        return False
+    return noted.points >= key.points and noted.answer == digest_of_cell(run.source)
 
 
 session.practise(require_run, answer)
