@@ -346,6 +346,13 @@ class NeverUsed(ProjectedAgain):
         return Projected.forward(self, x)
 
 
+class OfAnotherType(ProjectedAgain):
+    """What it holds besides does not make its error."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Projected.forward(self, x).masked_fill(torch.ones(4), 0.0)
+
+
 def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_the_results() -> None:
     @as_cell
     def lines(r: Any, layer: type[nn.Module]) -> None:
@@ -359,6 +366,7 @@ def test_what_a_layer_holds_beside_its_contract_is_named_also_where_it_spoils_th
         (HalfProjected, "half", 2),
         (ProjectedAgain, "has_more", 2),
         (NeverUsed, "has_more", 1),
+        (OfAnotherType, "has_more", 1),
     ):
         (belief,) = judge(record(lines, layer), key, trusted=True).beliefs
         assert (belief.name, len(belief.lines)) == (name, told)

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from autograde.notebook import practice, runs
 from autograde.notebook.runs import Run
-from autograde.progress import PRACTICE_FILE
+from autograde.progress import PRACTICE_FILE, note
 from autograde.workspace.unready import explain_what_has_not_run
 
 UNSOLVED = "attention_scores"
@@ -94,6 +94,23 @@ def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right_or
     runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
     assert practice.unsolved() == {UNSOLVED}
     assert practice.wrong() == set()
+
+
+def test_an_answer_that_an_earlier_kernel_found_right_is_right_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    right = Run(1, f"def {UNSOLVED}(x): return x", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(practice, "lesson_keys", lambda: {UNSOLVED: SimpleNamespace(points=2)})
+    monkeypatch.setattr(practice, "verdicts", {})
+    monkeypatch.setattr(runs, "_runs", [right])
+    assert practice.unsolved() == {UNSOLVED}
+    note(tmp_path, UNSOLVED, 2, right.source)
+    assert practice.unsolved() == set()
+    runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
+    assert practice.unsolved() == {UNSOLVED}
+    note(tmp_path, UNSOLVED, 1, runs._runs[-1].source)
+    assert practice.unsolved() == {UNSOLVED}
 
 
 def test_an_error_of_the_students_own_is_shown(

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,6 +83,20 @@ def test_it_outlives_the_kernel_and_the_last_run_counts(working: Path) -> None:
         "1 of 2 exercises right, 3 of 5 points"
     ]
     assert files(working) == ["01_it/f.json", "01_it/g.json"]
+
+
+def test_a_rubric_that_finds_no_answer_in_a_new_kernel_takes_nothing_away(working: Path) -> None:
+    remember("f", 2.0)
+    missing = Verdict("f", 0.0, 2.0, (), note="Not checked: `f` is not defined yet.")
+    practice._remember(missing, "")
+    assert of_lesson({}).solved == ["f"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "verdicts", {"f": missing})
+        patch.setattr(practice, "lesson_keys", lambda: LESSON)
+        assert practice.standing_here()[0].solved == ["f"]
+    stub = replace(missing, attempted=False)  # the answer was deleted, and that was seen
+    practice._remember(stub, "")
+    assert of_lesson({}).solved == []
 
 
 def test_it_notes_which_cell_was_judged(working: Path) -> None:

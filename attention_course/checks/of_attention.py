@@ -112,7 +112,7 @@ def near_root(value: Plain, before: Plain) -> list[Reading]:
     measured = _floats(value)
     d_k, n_samples = before
     limit = 6 * _relative_error_of_std(d_k, n_samples)
-    readings = [Reading("the ratio to sqrt(d_k)", m / sqrt(d_k), 1.0, limit) for m in measured]
+    readings = [Reading("the ratio to the true value", m / sqrt(d_k), 1.0, limit) for m in measured]
     same = len(set(measured)) < len(measured)
     symptom = "two measurements give the same number; measured numbers differ a little"
     rounded = any(m == round(m, ROUNDED) for m in measured)
@@ -143,7 +143,7 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     mean_limit = 6 * error / sqrt(len(ratios)) + 1 / n_samples
     spread_limit = 6 / sqrt(2 * len(ratios))
     return [
-        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, mean_limit),
+        Reading("the mean ratio to the true value", float(ratios.mean()), 1.0, mean_limit),
         Reading("the scatter", log(max(spread, 1e-9)), 0.0, spread_limit, symptom),
     ]
 

@@ -20,10 +20,12 @@ from autograde.progress import (
     PRACTICE_FILE,
     STATE,
     Standing,
+    digest_of_cell,
     following,
     how_to_submit,
     note,
     of_course,
+    record,
     write_page,
 )
 from autograde.rubric import session
@@ -261,7 +263,9 @@ def _remember(verdict: Verdict, judged: str) -> None:
     nbgrader are not kept.
     """
     lesson = folder()
-    if "NBGRADER_EXECUTION" in os.environ or not (lesson.parent / STATE / INDEX).is_file():
+    if not _counts(verdict) or "NBGRADER_EXECUTION" in os.environ:
+        return
+    if not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
         note(lesson, verdict.exercise, verdict.points, judged)
@@ -279,8 +283,13 @@ def standing_here() -> tuple[Standing, list[Standing]]:
     unknown = Standing(place.name, {}, {})
     here = next((lesson for lesson in course if lesson.lesson == place.name), unknown)
     worth = {name: key.points for name, key in lesson_keys().items()}
-    points = {**here.points, **{name: each.points for name, each in verdicts.items()}}
-    return replace(here, worth=worth, points=points), course
+    now = {name: each.points for name, each in verdicts.items() if _counts(each)}
+    return replace(here, worth=worth, points={**here.points, **now}), course
+
+
+def _counts(verdict: Verdict) -> bool:
+    """Return False where a rubric found no answer, as in a new kernel: what was earned stays."""
+    return verdict.called or not verdict.note or not verdict.attempted
 
 
 def _so_far() -> str:
@@ -316,9 +325,8 @@ def lesson_cells() -> Cells:
 
 def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right as they are now."""
-    right = {name for name, verdict in verdicts.items() if verdict.passed and _as_judged(name)}
     try:
-        return set(lesson_keys()) - right
+        return {name for name, key in lesson_keys().items() if not _is_right(name, key)}
     except session.CellEnded:  # the lesson is not known, which a rubric says; here is less to say
         return set()
 
@@ -326,6 +334,19 @@ def unsolved() -> set[str]:
 def wrong() -> set[str]:
     """Return the exercises whose answers, as they are now, were judged and are not right."""
     return {name for name, verdict in verdicts.items() if not verdict.passed and _as_judged(name)}
+
+
+def _is_right(exercise: str, key: Key) -> bool:
+    """Return whether a rubric found an answer right, as it is now.
+
+    Where the rubric has not run in this kernel, what it said in an earlier one counts.
+    """
+    if verdict := verdicts.get(exercise):
+        return verdict.passed and _as_judged(exercise)
+    run, noted = runs.last_run_of(exercise), record(folder(), exercise)
+    if run is None or noted is None:
+        return False
+    return noted.points >= key.points and noted.answer == digest_of_cell(run.source)
 
 
 def _as_judged(exercise: str) -> bool:

@@ -230,8 +230,8 @@ def _explain(
         said = NOT_RUN.format(name=name)
     elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
         stub = isinstance(error, NotImplementedError) and not str(error)
-        missing = "written yet." if stub else f"right yet{_cause(error)}."
-        said = f"This cell waits for the exercise {exercise}, which is not {missing}"
+        lacks = "written yet." if stub else f"right yet{_cause(error)}."
+        said = f"This cell waits for the exercise {exercise}, which is not {lacks}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
     if said:

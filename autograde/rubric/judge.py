@@ -28,7 +28,7 @@ MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
 NOT_WRITTEN = (
-    "Not written yet, or it calls an answer that is not: `raise NotImplementedError()` still runs."
+    "Not written yet: `raise NotImplementedError()` still runs, here or in an answer that it calls."
 )
 OTHER_INPUTS = (
     "The inputs of the line “{}” are not those that the reference was run on. The answer itself is "

@@ -272,7 +272,7 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     kinds = {i: rows[i][0].kind for i in wrong}
     results = {i for i in wrong if kinds[i] in RESULTS}
     gradients = {i for i in wrong if kinds[i] == "gradient"}
-    raised = {i for i in gradients if all(_raised(outcome) for _, outcome, _ in wrong[i])}
+    raised = {i for i in wrong if all(_raised(outcome) for _, outcome, _ in wrong[i])}
     found, explained = [], set[int]()
     for slip in SLIPS:
         if results and slip.kinds == ("gradient",):
@@ -280,12 +280,12 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
         lines = tuple(i for i in wrong if kinds[i] in slip.kinds and i not in explained)
         if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
             if slip.kinds == CHANGED:  # autograd raises an error where its leaves are changed
-                lines += tuple(raised - explained)
+                lines += tuple((gradients & raised) - explained)
             found.append((slip, lines))
             explained |= {*lines}
     after_results = gradients if explained & results else set()
     if explained | after_results == set(wrong):
         return found
     if any(outcome.has_more for i in gradients for _, outcome, _ in wrong[i]):
-        return [(HAS_MORE, tuple(sorted(results | gradients)))]
+        return [(HAS_MORE, tuple(sorted((results | gradients) - raised)))]
     return []

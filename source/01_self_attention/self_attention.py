@@ -197,24 +197,44 @@ def vectors(words):
     return model.layers()[0].norm1(embedded)[0]  # norm1 brings all to about the same length
 
 
-gym = beginnings[2]
-raw = attention_scores(vectors(gym), vectors(gym))  # (11, 11)
-beside(my_guess, gym[int(raw[-1].argmax())])
+in_gym = beginnings[2]
+raw = attention_scores(vectors(in_gym), vectors(in_gym))  # (11, 11)
+beside(my_guess, in_gym[int(raw[-1].argmax())])
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 show(
-    heatmap(raw, gym, gym, title="Dot products of the trained model's vectors"),
+    heatmap(raw, in_gym, in_gym, title="Dot products of the trained model's vectors"),
     f"Heatmap of the dot products of eleven words. The diagonal is bright: between {raw.diagonal().min():.0f} and {raw.diagonal().max():.0f}. "
     f"Off it the largest is {(raw - 1e3 * torch.eye(len(raw))).max():.0f}.",
 )
 
 # %% [markdown]
-# Every word finds itself. But *bat* has to find *gym*! First we need weights.
+# Every word finds itself. But *bat* has to find *gym*! What a word **looks for** is not what it **is**. So a head gives each word two more vectors, with
+# matrices that can be learned:
+#
+# ```
+# query = x W_query      what I am looking for
+# key   = x W_key        what I can be found by
+# ```
+#
+# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. (The model keeps those of four heads in
+# one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). The first 12 rows are head 1.1's.) Try them.
+
+# %% tags=["raises-exception"]
+attention = model.layers()[0].attention
+W_query, W_key, W_value = (linear.weight[:12].detach().T for linear in (attention.W_query, attention.W_key, attention.W_value))  # (48, 12) each
+
+x = vectors(in_gym)  # (11, 48)
+bats = attention_scores(x @ W_query, x @ W_key)[-1]  # (11,), the last word's row
+print("bat:", "  ".join(f"{word} {score:.1f}" for word, score in zip(in_gym, bats.tolist())))
+
+# %% [markdown]
+# **Now *bat* finds *gym*.** How much of a weight of 1 is a score of 14.4?
 #
 # ## 2 From scores to weights
 #
-# A score can be any number, but a head has a weight of 1 to spread. The **softmax** turns scores into shares: `exp` makes each number positive, and
+# A score can be any number. The **softmax** turns scores into shares: `exp` makes each number positive, and
 # dividing by the sum makes them add up to 1.
 #
 # ```
@@ -390,32 +410,9 @@ def _(r):
 # %% [markdown]
 # ## 4 Query, key, value
 #
-# Back to *bat*, which has to find *gym*: your two functions on the trained model's vectors.
+# Your two functions, with head 1.1's queries and keys, in all four sentences:
 
 # %% tags=["raises-exception"]
-found = {}
-for place, words in zip(places, beginnings):
-    x = vectors(words)  # (11, 48)
-    found[place] = attention_weights(attention_scores(x, x), d_k=48)[-1]  # (11,), the last word's row
-for (place, row), words in zip(found.items(), beginnings):
-    print(f"{place}: {words[-1]} looks at {words[-1]} {row[-1]:.3f}, at the place {row[words.index(place)]:.3f}")
-
-# %% [markdown]
-# *Bat* sees nothing but *bat*. What a word **looks for** is not what it **is**. So a head gives each word two more vectors, with matrices that can be
-# learned:
-#
-# ```
-# query = x W_query      what I am looking for
-# key   = x W_key        what I can be found by
-# ```
-#
-# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. (The model keeps those of four heads in
-# one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). The first 12 rows are head 1.1's.) Try them.
-
-# %% tags=["raises-exception"]
-attention = model.layers()[0].attention
-W_query, W_key, W_value = (linear.weight[:12].detach().T for linear in (attention.W_query, attention.W_key, attention.W_value))  # (48, 12) each
-
 found = {}
 for place, words in zip(places, beginnings):
     x = vectors(words)
@@ -425,7 +422,7 @@ difference = max((row - attention_of(model, words)[0, 0, -1]).abs().max().item()
 print("largest difference from the model's own weights below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
-# **Now *bat* finds *barn*, *gym* and *shop*.** Those are the numbers of the explorer, computed by your code. But why two matrices?
+# *Bat* finds *barn*, *gym* and *shop*. **Those are the numbers of the explorer, computed by your code.** But why two matrices?
 #
 # **Predict, then run.** Take one of them for both. Which word does *bat* find in the gym?
 
@@ -434,10 +431,10 @@ my_guess = None  # a word, such as "Tom"
 
 # %% tags=["raises-exception"]
 only = W_query  # or W_key
-x = vectors(gym)
+x = vectors(in_gym)
 alone = attention_weights(attention_scores(x @ only, x @ only), d_k=12)[-1]
-beside(my_guess, gym[int(alone.argmax())])
-print(f"{places[2]}: {gym[-1]} looks at {gym[-1]} {alone[-1]:.3f}, at the place {alone[gym.index(places[2])]:.3f}")
+beside(my_guess, in_gym[int(alone.argmax())])
+print(f"gym: bat looks at bat {alone[-1]:.3f}, at the place {alone[in_gym.index(places[2])]:.3f}")
 
 # %% [markdown]
 # With one matrix *bat* asks for what it is, and finds itself again. And scores are symmetric: that of *bat* for *gym* is that of *gym* for *bat*.
@@ -479,15 +476,15 @@ def _(r):
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-queries, keys, values = (vectors(gym) @ W for W in (W_query, W_key, W_value))  # (11, 12) each
+queries, keys, values = (vectors(in_gym) @ W for W in (W_query, W_key, W_value))  # (11, 12) each
 gym_scores = attention_scores(queries, keys)
 gym_weights = attention_weights(gym_scores, d_k=12)
 best = int(gym_weights[-1].argmax())
 show(
-    attention_picture(gym, queries[-1], keys, gym_scores[-1] / math.sqrt(12), gym_weights[-1], values),
-    f"The query of {gym[-1]} goes along the keys of {len(gym)} words. The key of {gym[best]} has the highest score, "
+    attention_picture(in_gym, queries[-1], keys, gym_scores[-1] / math.sqrt(12), gym_weights[-1], values),
+    f"The query of {in_gym[-1]} goes along the keys of {len(in_gym)} words. The key of {in_gym[best]} has the highest score, "
     f"{gym_scores[-1, best] / math.sqrt(12):.1f}, and the weight {gym_weights[-1, best]:.2f}. The weighted sum of the values, the context vector, is "
-    f"added to the vector of {gym[-1]}.",
+    f"added to the vector of {in_gym[-1]}.",
 )
 
 # %% [markdown]
@@ -799,7 +796,7 @@ def moved_by(x, matrices, scale):
 
 
 of_v2 = [linear.weight.T for linear in (attention_v2.W_query, attention_v2.W_key, attention_v2.W_value)]
-trained_head = vectors(gym), (W_query, W_key, W_value)
+trained_head = vectors(in_gym), (W_query, W_key, W_value)
 beside(my_guess, round(moved_by(*trained_head, 1.0), 2))
 for name, x, matrices, d_k in (("six tokens", inputs, of_v2, 2), ("trained head", *trained_head, 12)):
     print(f"{name:>12}: no scale {moved_by(x, matrices, 1.0):.4f}    d_k without the root {moved_by(x, matrices, d_k):.4f}")
@@ -836,11 +833,11 @@ beside(my_guess, [tokens[i] for i, moves in zip(order, moved.tolist()) if moves]
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-hidden = torch.ones(len(gym), len(gym)).triu(diagonal=1) == 1
+hidden = torch.ones(len(in_gym), len(in_gym)).triu(diagonal=1) == 1
 show(
     panels(
-        heatmap(attention_of(model, gym)[0, 0], gym, gym, title="head 1.1 in the model", hidden=hidden, limits=(0, 1), bar=False),
-        heatmap(gym_weights, gym, gym, title="your functions", limits=(0, 1)),
+        heatmap(attention_of(model, in_gym)[0, 0], in_gym, in_gym, title="head 1.1 in the model", hidden=hidden, limits=(0, 1), bar=False),
+        heatmap(gym_weights, in_gym, in_gym, title="your functions", limits=(0, 1)),
         size=(12, 5.6),
     ),
     "Two heatmaps of the whole sentence. In the model's, everything above the diagonal is hidden: no word looks at a later one. "

@@ -91,9 +91,9 @@ for _ in range(3):
 # - You build the causal mask from a triangle of ones.
 # - You measure whether the future still gets through, and find the one case in which it does.
 #
-# *About 80 minutes. It builds on lesson 01: scores, weights, the softmax. Run cells, fill in exercises, and ask for `hint()`, `why()` and
-# `progress()` as in lesson 01.* From here on scores may have more than two dimensions, `(..., n, n)`: several sentences, several heads. The last two
-# are always queries and keys, so count dimensions from the end.
+# *About 80 minutes. It builds on lesson 01: scores, weights, the softmax. Ask for `hint()`, `why()` and `progress()` as there.* From here on scores
+# may have more than two dimensions, `(..., n, n)`: several sentences, several heads. The last two are always queries and keys, so count dimensions from
+# the end.
 
 # %%
 # demonstration: three questions on earlier lessons, without points
@@ -179,29 +179,40 @@ beside(my_guess, tuple(found[0]))
 print("the model with a mask: in one pass {}, word by word {}".format(*found[1]))
 
 # %% [markdown]
-# In one pass the cheat's loss is far below the floor, word by word far above. With a mask both are the same. One pass trains all predictions only if no
-# word sees the next one. Without a mask, the one pass asks a question and shows the answer.
+# In one pass the cheat's loss is far below the floor, word by word far above. With a mask both are the same. Without
+# one, the one pass asks a question and shows the answer.
 #
 # ## 2 The triangle
 #
-# How is a word hidden? Start without any scores: every word looks at all words up to itself, equally. That is a running mean. Here it is three times: with
-# a loop, with a triangle of ones that is divided by the sum of its rows, and with a softmax.
+# How is a word hidden? Start without any scores: every word looks equally at all words up to itself, a running mean.
+#
+# **Predict, then run.** *Anna has a ball . Tom has a book .* or *Tom has a ball . Anna has a book .*? Each word's vector knows its position. Does the mean
+# of all of them tell who has the ball?
 
 # %%
-loop = torch.stack([inputs[: t + 1].mean(dim=0) for t in range(6)])  # (6, 3)
+my_guess = None  # "yes" or "no"
 
-triangle = torch.ones(6, 6, device=device).tril()
-by_tril = (triangle / triangle.sum(dim=-1, keepdim=True)) @ inputs
+# %%
+told_of = begin("Anna has a ball . Tom has a book ."), begin("Tom has a ball . Anna has a book .")
+with torch.no_grad():
+    x, exchanged = (course_model().embed(torch.tensor([encode(words)]))[0] for words in told_of)  # (11, 48) each
 
-nothing_known = torch.zeros(6, 6, device=device).masked_fill(triangle == 0, float("-inf"))
-by_softmax = torch.softmax(nothing_known, dim=-1) @ inputs
+loop = torch.stack([x[: t + 1].mean(dim=0) for t in range(11)])  # (11, 48)
 
-print("all the same:", torch.allclose(loop, by_tril), torch.allclose(loop, by_softmax))
-table((triangle / triangle.sum(dim=-1, keepdim=True)), rows=tokens, columns=tokens)
+triangle = torch.ones(11, 11).tril()
+by_tril = triangle / triangle.sum(dim=-1, keepdim=True)  # (11, 11)
+
+nothing_known = torch.zeros(11, 11).masked_fill(triangle == 0, float("-inf"))
+by_softmax = torch.softmax(nothing_known, dim=-1)  # (11, 11)
+
+print("three ways, the same means:", torch.allclose(loop, by_tril @ x, atol=1e-6), torch.allclose(by_tril, by_softmax))
+apart = (by_tril @ x - by_tril @ exchanged).abs().amax(dim=-1)  # (11,), how far the two stories' means differ
+beside(my_guess, "yes" if apart[-1] > 1e-3 else "no")
+print("  ".join(f"{word} {distance:.1f}" for word, distance in zip(told_of[0], apart.tolist())))
 
 # %% [markdown]
-# So attention that only looks back is a running mean that chooses its own weights. The second way, `tril` and a division, is this lesson. The third,
-# minus infinity before the softmax, is lesson 03.
+# **A running mean knows which words there were, not who has what.** Attention that only looks back is a running mean that chooses its weights. The second
+# of the three ways, `tril` and a division, is this lesson; the third, minus infinity before the softmax, is lesson 03.
 #
 # ### Exercise: `causal_mask` (1 point)
 #
@@ -494,8 +505,7 @@ show(
 
 # %% [markdown]
 # Your row is empty, or its weights are wrong, and nothing warns you. Where it is empty, the rule that a row of zeros stays zeros hides the failure
-# and does not mend it. And look at it once more. Whether the row is whole or damaged depends on a *later* score. **That is news of the future**: one
-# coarse bit.
+# and does not mend it. And whether the row is whole or damaged depends on a *later* score. **That is news of the future**: one coarse bit.
 #
 # **Predict, then run.** Your own `future_influence`, on scores whose hidden part is far above the rest: does it still call the tril way causal?
 
@@ -545,7 +555,7 @@ print("a row is empty from a gap of", ", ".join(f"{gap} in {dtype}" for dtype, g
 print(f"largest gap in the model: {max(gaps):.0f}")
 
 # %% [markdown]
-# So the crack is real, and this model is far from it in float32. In float16, where 18 is enough, it is not so far.
+# So the crack is real, and this model is far from it in float32. In float16, where 18 is enough, less so.
 #
 # ## 5 Your mask in the trained model
 #

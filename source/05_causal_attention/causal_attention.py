@@ -713,25 +713,31 @@ for last in ("she", "he"):
     print("     next word:", ", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(yours, words).items())[:2]))
 
 # %% [markdown]
-# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Only *where* goes wrong. Tell your layers that *she's outside*, and ask at once.
+# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Only *where* goes wrong. Tell your layers in twelve
+# stories where she is (*she's outside*), and ask.
 #
-# **Predict, then run.** With what probability do they say *outside*?
+# **Predict, then run.** With what probability do they name the place?
 
 # %%
 my_guess = None  # a number from 0 to 1
 
 # %% tags=["raises-exception"]
-story = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside ."
-asking = f"{story} where is Anna ? she's"
-beside(my_guess, round(next_words(yours, begin(asking))["outside"], 2))
-explore_story(yours, asking, "Anna has a ball . Tom has two books . she", head="2.1")
+rooms = ["inside", "outside", "upstairs", "downstairs"]
+asking = {
+    (hers, his): f"Anna has a ball . Tom has two books . he reads them {his} . she's {hers} . where is Anna ? she's"
+    for hers in rooms for his in rooms if hers != his
+}  # fmt: skip
+named = [next_words(yours, begin(story))[hers] for (hers, _), story in asking.items()]
+beside(my_guess, round(sum(named) / len(named), 2))
+print(f"in {len(named)} stories: from {min(named):.2f} to {max(named):.2f}")
+explore_story(yours, asking["outside", "upstairs"], "Anna has a ball . Tom has two books . she", head="2.1")
 
 # %% [markdown]
-# A quarter, for each of the four places. The last word looks at *has*, and at no place.
+# A quarter, as by guessing. The last word looks at *has*, and at no place.
 #
 # ## 6 What goes wrong in practice
 #
-# **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 3's table says what to use instead.
+# **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 3 says what to use.
 #
 # ## Summary
 #
