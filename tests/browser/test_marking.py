@@ -120,7 +120,8 @@ def test_the_header_hides_no_answer(server: Lab, browser: Browser) -> None:
     with watch(browser) as seen:
         seen.page.set_viewport_size({"width": 1000, "height": 700})  # its parts take two rows
         open_page(seen.page, server)
-        header, answer = (seen.page.locator(n).first.bounding_box() for n in ("header", "article"))
+        header = seen.page.locator("header").bounding_box()
+        answer = seen.page.locator("article:focus-within").bounding_box()
         assert header
         assert answer
         assert header["y"] + header["height"] < answer["y"]
