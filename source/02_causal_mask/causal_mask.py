@@ -190,7 +190,7 @@ print("the model with a mask: in one pass {}, word by word {}".format(*found[1])
 # of all of them tell who has the ball?
 
 # %%
-my_guess = None  # "yes" or "no"
+my_guess = None  # does it tell, "yes" or "no"?
 
 # %%
 told_of = begin("Anna has a ball . Tom has a book ."), begin("Tom has a ball . Anna has a book .")
