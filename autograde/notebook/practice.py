@@ -340,8 +340,7 @@ def _is_right(exercise: str, key: Key) -> bool:
     run, verdict = runs.last_run_of(exercise), verdicts.get(exercise)
     if verdict is not None:
         return verdict.passed and (run is None or run.source == judged.get(exercise))
-    noted = record(folder(), exercise)
-    if run is None or noted is None:
+    if run is None or (noted := record(folder(), exercise)) is None:
         return False
     return noted.points >= key.points and noted.answer == digest_of_cell(run.source)
 
