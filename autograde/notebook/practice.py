@@ -343,8 +343,8 @@ def _is_right(exercise: str, key: Key) -> bool:
     """
     if verdict := verdicts.get(exercise):
         return verdict.passed and _as_judged(exercise)
-    run, noted = runs.last_run_of(exercise), record(folder(), exercise)
-    if run is None or noted is None:
+    run = runs.last_run_of(exercise)
+    if run is None or (noted := record(folder(), exercise)) is None:
         return False
     return noted.points >= key.points and noted.answer == digest_of_cell(run.source)
 

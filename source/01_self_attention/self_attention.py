@@ -205,7 +205,7 @@ beside(my_guess, in_gym[int(raw[-1].argmax())])
 # draws the figure
 show(
     heatmap(raw, in_gym, in_gym, title="Dot products of the trained model's vectors"),
-    f"Heatmap of the dot products of eleven words. The diagonal is bright: between {raw.diagonal().min():.0f} and {raw.diagonal().max():.0f}. "
+    f"Heatmap of the dot products of eleven words. The diagonal stands out: between {raw.diagonal().min():.0f} and {raw.diagonal().max():.0f}. "
     f"Off it the largest is {(raw - 1e3 * torch.eye(len(raw))).max():.0f}.",
 )
 
@@ -218,8 +218,7 @@ show(
 # key   = x W_key        what I can be found by
 # ```
 #
-# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. (The model keeps those of four heads in
-# one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). The first 12 rows are head 1.1's.) Try them.
+# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them.
 
 # %% tags=["raises-exception"]
 attention = model.layers()[0].attention
@@ -410,7 +409,8 @@ def _(r):
 # %% [markdown]
 # ## 4 Query, key, value
 #
-# Your two functions, with head 1.1's queries and keys, in all four sentences:
+# Your two functions, with head 1.1's queries and keys, in all four sentences. (The model keeps the matrices of four heads in one `nn.Linear`, whose weight
+# is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
 
 # %% tags=["raises-exception"]
 found = {}

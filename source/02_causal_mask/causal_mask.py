@@ -190,7 +190,7 @@ print("the model with a mask: in one pass {}, word by word {}".format(*found[1])
 # of all of them tell who has the ball?
 
 # %%
-my_guess = None  # "yes" or "no"
+my_guess = None  # does it tell, "yes" or "no"?
 
 # %%
 told_of = begin("Anna has a ball . Tom has a book ."), begin("Tom has a ball . Anna has a book .")
@@ -206,9 +206,9 @@ nothing_known = torch.zeros(11, 11).masked_fill(triangle == 0, float("-inf"))
 by_softmax = torch.softmax(nothing_known, dim=-1)  # (11, 11)
 
 print("three ways, the same means:", torch.allclose(loop, by_tril @ x, atol=1e-6), torch.allclose(by_tril, by_softmax))
-apart = (by_tril @ x - by_tril @ exchanged).abs().amax(dim=-1)  # (11,), how far the two stories' means differ
+apart = (by_tril @ x - by_tril @ exchanged).abs().amax(dim=-1)  # (11,), how far the means of the two stories are apart
 beside(my_guess, "yes" if apart[-1] > 1e-3 else "no")
-print("  ".join(f"{word} {distance:.1f}" for word, distance in zip(told_of[0], apart.tolist())))
+print("between the means:", "  ".join(f"{word} {distance:.1f}" for word, distance in zip(told_of[0], apart.tolist())))
 
 # %% [markdown]
 # **A running mean knows which words there were, not who has what.** Attention that only looks back is a running mean that chooses its weights. The second
