@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
@@ -24,10 +23,13 @@ from autograde.notebook.figures.canvas import (
 
 Limits = tuple[float, float]
 
-ONE_SIGN: Colormap = plt.get_cmap("cividis")
-# Blue, grey, orange; lightness rises all the way, so that the sign survives without colour.
+# A high number is far from the page's own colour, on a dark page too, where figures are inverted.
+ONE_SIGN: Colormap = LinearSegmentedColormap.from_list(
+    "one sign", ["#e4eef7", "#93bfe2", "#1d7fc4", "#08245c"]
+)
+# Orange, grey, blue; lightness falls all the way, so that the sign survives without colour.
 SIGNED: Colormap = LinearSegmentedColormap.from_list(
-    "signed", ["#08245c", "#3670b8", "#b0b3b8", "#f7b24a", "#fff0b0"]
+    "signed", ["#fff0b0", "#f7b24a", "#b0b3b8", "#3670b8", "#08245c"]
 )
 MOST_ANNOTATED = 12
 SMALLEST_ANNOTATION = 5.5
@@ -107,8 +109,8 @@ def heatmap(
 ) -> Heatmap:
     """Return a matrix as coloured cells, each with its number where it fits.
 
-    Numbers of one sign go from dark to light; where both signs occur, 0 is grey, less is blue
-    and darker, more is orange and lighter. Infinities and nan have no colour.
+    Numbers of one sign go from light to dark; where both signs occur, 0 is grey, less is orange
+    and lighter, more is blue and darker. Infinities and nan have no colour.
 
     Args:
         values: (n, m).
