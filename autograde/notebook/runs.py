@@ -13,6 +13,7 @@ import linecache
 import os
 import re
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from autograde.rubric.session import CellEnded
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 """What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
+INSTALLED = sysconfig.get_path("purelib")
 SKIPPED = "A demonstration: it is not run in grading."
 GUESS = "my_guess"
 NO_GUESS = "No guess yet. Write one in place of None, and run this cell again."
@@ -132,6 +134,8 @@ def _note(result: Any) -> None:
     if error is None:
         keep(source, values, rubric)
         _say_what_is_missing(source, names, wrong)
+    elif source.lstrip().startswith(f"{GUESS} ="):
+        values[GUESS] = None  # the guess before is not this one
     exercise = _waits_for(source, error)
     for name in names.bound:
         _made_by[name] = wrong
@@ -230,13 +234,24 @@ def _explain(
         said = NOT_RUN.format(name=name)
     elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1], error):
         stub = isinstance(error, NotImplementedError) and not str(error)
-        lacks = "written yet." if stub else f"right yet{_cause(error)}."
+        known = "right" if exercise in _wrong() else "known to be right"
+        lacks = "written yet." if stub else f"{known} yet{_cause(error)}."
         said = f"This cell waits for the exercise {exercise}, which is not {lacks}"
         if last_run_of(exercise) is None and binds(_lesson(), exercise):
             said = NOT_RUN.format(name=exercise)
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
+    _leave_out_packages(trace)
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
+
+
+def _leave_out_packages(trace: TracebackType) -> None:
+    """Take the lines of installed packages out of a traceback: a call of a model has dozens."""
+    while trace.tb_next:
+        if trace.tb_next.tb_frame.f_code.co_filename.startswith(INSTALLED):
+            trace.tb_next = trace.tb_next.tb_next
+        else:
+            trace = trace.tb_next
 
 
 def _waits_for(source: str, error: BaseException | None) -> str:

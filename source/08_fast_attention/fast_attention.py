@@ -659,9 +659,10 @@ print("two queries, causal_lower_right, the right vectors:", torch.allclose(lowe
 # PyTorch puts the corner of its triangle at the **top left**: query 0 sees key 0 alone, however many keys there are. **`is_causal` is for square scores.**
 # One query needs no mask; several new ones need the last rows of the causal mask (lesson 09), which `causal_lower_right` stands for.
 #
-# **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows only FlashAttention, on your machine.
+# **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows FlashAttention alone.
 #
-# **Predict, then run.** Which of these causal calls does it refuse: bfloat16, float32, the mask as `attn_mask`, or `(n, d)` in place of `(1, 1, n, d)`?
+# **Predict, then run.** Which of these causal calls does it refuse: bfloat16 (16-bit numbers), float32, the mask as `attn_mask`, or `(n, d)` in place of
+# `(1, 1, n, d)`?
 
 # %%
 my_guess = None  # some of: "bfloat16", "float32", "attn_mask", "(n, d)"
