@@ -146,7 +146,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (1.5, 0)
     assert row_of(lesson, "ada") == [None, 1.5, False]
     assert in_report(lesson, "ada") == 1.5
-    assert "Graded by hand:</strong> 1.5 of 2 points" in page(lesson, "ada")
+    assert "Graded by hand:</strong> 1.5 of 2 points.</p>" in page(lesson, "ada")
     assert "Good." in page(lesson, "ada")
 
     hand_in(lesson, "ada", answered("Because of the product of two numbers."))
@@ -154,6 +154,9 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
         grade_one(lesson, "ada")
         assert by_hand_of(lesson) == 1
         assert row_of(lesson, "ada") == [None, 1.5, True]
+        assert "Graded by hand:</strong> 1.5 of 2 points, for an earlier answer;" in page(
+            lesson, "ada"
+        )
     assert in_report(lesson, "ada") == WAITING
 
 

@@ -180,7 +180,7 @@ class Coordinator:
             book.penalise(self.gradebook, place, self._late)
             graded = Graded(file.read_bytes(), entry)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
-        if marks != graded.marks:  # it is late, say
+        if marks != graded.marks or marks.again():  # it is late, say
             html = await _work(executor, workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
         problem, remark = graded.entry.problem, submission.remark
@@ -306,4 +306,5 @@ def _graded_digest(decided_by: str, marks: Marks) -> str:
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
-    return _digest([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
+    facts = [graded, by_hand, comments, sorted(marks.waits), marks.penalty, marks.student]
+    return _digest([GRADER.shows, *facts])

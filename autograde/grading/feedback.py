@@ -74,6 +74,7 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
             about["comment"] = marks.comment(cell_name)
         if about.get("grade"):
             about["score"], about["points"] = marks.score(cell_name), marks.points[cell_name]
+            about["again"] = cell_name in marks.again()
         elif cell.cell_type == "markdown":
             cell.source = MARK_SCHEME.sub("", cell.source)
     return {
@@ -155,7 +156,8 @@ class Part:
 class Item:
     """One exercise or written answer, its score and its paragraphs.
 
-    `verdict` is None where there is no rubric; `by_hand` says that a person gave the score.
+    `verdict` is None where there is no rubric; `by_hand` says that a person gave the score, and
+    `again` that this was before the answer changed.
     `ways` are other right answers.
     """
 
@@ -166,6 +168,7 @@ class Item:
     verdict: Verdict | None = None
     said: tuple[str, ...] = ()
     by_hand: bool = False
+    again: bool = False
     comment: str = ""
     part: Part | None = None
     ways: tuple[dict[str, str], ...] = ()
@@ -232,6 +235,7 @@ def _item(cell: NotebookNode, record: Record, comment: str, part: Part | None) -
     score, points = about.get("score"), float(about["points"])
     verdict, ways = record.verdicts.get(name), tuple(record.ways.get(name, ()))
     item = Item(name, score, points, f"cell-{about['grade_id']}", comment=comment, part=part)
+    item = replace(item, again=bool(about.get("again")))
     if verdict is None:
         return item
     return replace(

@@ -109,6 +109,10 @@ class Marks:
         """Return the cells that nobody has given a score yet."""
         return [name for name in self.automatic if self.score(name) is None]
 
+    def again(self) -> list[str]:
+        """Return the cells that were marked by hand and have to be looked at again."""
+        return [name for name in self.waits if name in self.by_hand]
+
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
 

@@ -68,7 +68,7 @@ def one_sentence(x, W_query, W_key, W_value):
     return {
         "queries": queries, "keys": keys, "values": values, "scores": scores,
         "hidden scores": hidden, "weights": weights, "context": context,
-    }  # fmt: skip
+    }
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def layer_picture():
         "q": (1.9, 3, 1.2, learned, "W_query"), "k": (1.9, 2, 1.2, learned, "W_key"), "v": (1.9, 0.8, 1.2, learned, "W_value"),
         "s": (3.7, 2.5, 1.9, plain, "queries @ keys.mT\n(b, n, n)"), "m": (6.1, 2.5, 1.4, kept, "mask"),
         "r": (6.1, 1.7, 1.4, plain, "÷ √d, softmax"), "d": (8.0, 1.7, 1.1, random, "dropout"), "c": (9.6, 1.25, 1.9, plain, "weights @ values\n(b, n, d_out)"),
-    }  # fmt: skip
+    }
     for left, height, width, colour, text in boxes.values():
         axes.add_patch(plt.Rectangle((left, height - 0.3), width, 0.6, color=colour, linewidth=0))
         axes.text(left + width / 2, height, text, ha="center", va="center", color="white", fontsize=9.5)
@@ -726,7 +726,7 @@ rooms = ["inside", "outside", "upstairs", "downstairs"]
 asking = {
     (hers, his): f"Anna has a ball . Tom has two books . he reads them {his} . she's {hers} . where is Anna ? she's"
     for hers in rooms for his in rooms if hers != his
-}  # fmt: skip
+}
 named = [next_words(yours, begin(story))[hers] for (hers, _), story in asking.items()]
 beside(my_guess, round(sum(named) / len(named), 2))
 print(f"in {len(named)} stories: from {min(named):.2f} to {max(named):.2f}")
