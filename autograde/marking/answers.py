@@ -215,8 +215,9 @@ def _seen(row: Any, answer: NotebookNode | None) -> str:
 def _given(lesson: Lesson, student: str, question: str) -> NotebookNode | None:
     """Return an answer's cell from its graded notebook, sanitised there; None without one."""
     with graded_notebook(Place(student, lesson)) as notebook:
-        nb = rejoin_lines(from_dict(notebook or {"cells": []}))
-        return named_cells(nb).get(question)
+        if notebook is None:
+            return None
+        return named_cells(rejoin_lines(from_dict(notebook))).get(question)
 
 
 def _as_html(answer: NotebookNode) -> Markup:
