@@ -21,6 +21,7 @@ from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
 from autograde.course.lesson_files import read_built
 from autograde.course.lessons import CourseError, Lesson, exercise_of, lessons, read_course
+from autograde.notebook.runs import GUESS
 from autograde.values.text import number
 
 FIGURE = "image/png"
@@ -207,7 +208,7 @@ def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
         tag, what = "hide-cell", "the rubric, and what it says of a right answer"
     elif cell.metadata.get("jupyter", {}).get("source_hidden"):
         tag, what = "hide-input", "the code"
-    elif "beside(my_guess" in cell.source:  # readers may guess first, too
+    elif f"beside({GUESS}" in cell.source:  # readers may guess first, too
         tag, what = "hide-output", "what it is"
     else:
         return [], {}

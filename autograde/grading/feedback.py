@@ -157,8 +157,7 @@ class Item:
     """One exercise or written answer, its score and its paragraphs.
 
     `verdict` is None where there is no rubric; `by_hand` says that a person gave the score, and
-    `again` that this was before the answer changed.
-    `ways` are other right answers.
+    `again` that this was before the answer changed. `ways` are other right answers.
     """
 
     name: str
@@ -234,8 +233,8 @@ def _item(cell: NotebookNode, record: Record, comment: str, part: Part | None) -
     name = about["grade_id"].removeprefix("test_")
     score, points = about.get("score"), float(about["points"])
     verdict, ways = record.verdicts.get(name), tuple(record.ways.get(name, ()))
-    item = Item(name, score, points, f"cell-{about['grade_id']}", comment=comment, part=part)
-    item = replace(item, again=bool(about.get("again")))
+    anchor, again = f"cell-{about['grade_id']}", bool(about.get("again"))
+    item = Item(name, score, points, anchor, again=again, comment=comment, part=part)
     if verdict is None:
         return item
     return replace(

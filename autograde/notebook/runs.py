@@ -38,6 +38,7 @@ INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 INSTALLED = sysconfig.get_path("purelib")
 SKIPPED = "A demonstration: it is not run in grading."
 GUESS = "my_guess"
+"""The name that holds a guess until `beside` shows it next to what it is."""
 NO_GUESS = "No guess yet. Write one in place of None, and run this cell again."
 
 
