@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 FRESH = ".fresh"
@@ -20,21 +19,11 @@ def write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{os.urandom(8).hex()}{FRESH}")
     try:
-        with naming(path):
-            fresh.write_bytes(content)
+        fresh.write_bytes(content)
         fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Have an error name the file that is written here; that of a full disk names none."""
-    try:
-        yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        error.filename = error.filename or str(path)  # that of a full disk names none
+        fresh.unlink(missing_ok=True)
         raise
 
 

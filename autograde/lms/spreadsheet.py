@@ -4,9 +4,10 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 
-from autograde.files import naming
+from autograde.files import write_whole
 
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """Text that begins with one of these runs as a formula, wide forms too (OWASP, CSV Injection)."""
@@ -25,7 +26,12 @@ def safe(value: Cell) -> Cell:
 
 def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Write a CSV file; all text is quoted, so that no other separator splits a cell."""
-    with naming(path), path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        for row in (head, *rows):
-            writer.writerow([safe(value) for value in row])
+    text = StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
+    for row in (head, *rows):
+        writer.writerow([safe(value) for value in row])
+    content = text.getvalue().encode("utf-8")
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout, or a pipe
+        path.write_bytes(content)
+    else:
+        write_whole(path, content)
