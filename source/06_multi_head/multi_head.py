@@ -383,8 +383,8 @@ cut, scrambled = split_heads(x[None], 2)[0].tolist(), x.view(2, 6, 2).tolist()
 parts = {"x": x.tolist(), "yours: head 0": cut[0], "yours: head 1": cut[1], "view alone: head 0": scrambled[0], "view alone: head 1": scrambled[1]}
 show(
     chart(labelled, parts),
-    "Five tables whose entries say token and feature. Yours: head 0 holds features 0 and 1 of each token in its own row, "
-    "head 1 features 2 and 3. With view alone head 0 holds tokens 0 to 2 and head 1 tokens 3 to 5, each on two rows.",
+    "Five tables whose entries say token and feature. Row 1 of yours, token 1: " + ", ".join(f"{int(entry) // 10}:{int(entry) % 10}" for entry in cut[0][1] + cut[1][1])
+    + ". With view alone head 0 holds tokens 0 to 2 and head 1 tokens 3 to 5, each on two rows.",
 )
 
 # %% [markdown]

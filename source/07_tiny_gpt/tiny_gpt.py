@@ -727,7 +727,7 @@ def climb(draw, name, one, curves, stages, levels, writes, learned=learned, unse
         for steps, lr in stages:
             train(one, watched(steps), lr)
     except KeyboardInterrupt:
-        print(f"stopped after {done} steps")
+        print(f"{name}: stopped after {done} steps")
         moments.add(done)
     look()
     one.eval()
