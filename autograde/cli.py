@@ -6,6 +6,7 @@ import sysconfig
 import webbrowser
 from io import TextIOWrapper
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,7 +93,7 @@ def init(folder: Path) -> None:
 
     lesson = make(folder)
     print(f"{folder} holds the course {read_course(folder).title!r} with {lesson.name}.")
-    print(f"Next: cd {folder}; autograde build; then write over what says REPLACE.")
+    print(f"Next: cd {quote(str(folder))}; autograde build; then write over what says REPLACE.")
     print(f"How to write a lesson: {manual() / 'authoring.md'}")
 
 
@@ -173,6 +174,7 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 
     wanted = chosen(lessons)
     releasing.release(wanted[0].root, wanted, folder)
+    _print_drafts(wanted)
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
     if not (folder / releasing.PACKAGE).is_dir():
         print("The grader is not in it: students install it, and start `autograde lab` there.")
@@ -192,8 +194,17 @@ def dist(lessons: tuple[str, ...], apart: bool) -> None:
     wanted = chosen(lessons)
     root = wanted[0].root
     target = root / "dist" / "apart" if apart else root / "dist"
-    for wheel in building.dist(root, wanted, target, apart=apart):
-        print(wheel)
+    wheels = building.dist(root, wanted, target, apart=apart)
+    _print_drafts(wanted)
+    print(*wheels, sep="\n")
+
+
+def _print_drafts(lessons: list[Lesson]) -> None:
+    from autograde.authoring.check import drafts
+
+    for lesson in lessons:
+        for draft in drafts(lesson):
+            print(f"{lesson.name}: {draft}")
 
 
 @main.command()

@@ -11,8 +11,9 @@ from conftest import HERE, run
 from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.authoring.measure import measure
+from autograde.authoring.new import new
 from autograde.course.lesson_files import parse_text, read_measured
-from autograde.course.lessons import CourseError, Lesson, lessons
+from autograde.course.lessons import CourseError, Lesson, choose_exercises, lessons
 from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
@@ -355,6 +356,12 @@ def without(lesson: Lesson, heading: str) -> None:
     path.write_text(first + "".join(o for o in others if not re.search(heading, o)))
 
 
+DRAFT = (
+    f"{NAME}: center_rows is a draft: 1 right and 3 wrong variants; write at least 2 and 4 "
+    "before students get it\n"
+)
+
+
 @pytest.mark.usefixtures("run_before")
 @pytest.mark.parametrize("command", ["build", "check"])
 def test_a_draft_has_few_variants_and_is_accepted_and_named(mine: Lesson, command: str) -> None:
@@ -364,10 +371,27 @@ def test_a_draft_has_few_variants_and_is_accepted_and_named(mine: Lesson, comman
     assert list(lint.lint_variants(mine)) == []
     result = run(mine.root, command, NAME)
     assert result.exit_code == 0, result.output
-    assert (
-        f"{NAME}: center_rows is a draft: 1 right and 3 wrong variants; write at least 2 and 4 "
-        "before students get it\n"
-    ) in result.output
+    assert DRAFT in result.output
+
+
+def test_who_hands_out_a_draft_is_told_so(mine: Lesson) -> None:
+    for path in (mine.root / "source" / "curriculum.toml", *mine.root.glob("*/*/my_lesson.*")):
+        path.write_text(path.read_text().replace("REPLACE", "About"))
+    without(mine, "right: sum|mean_of_everything|second")
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text().replace("misses: float32_returned, squeezed,", "misses:"))
+    result = run(mine.root, "release", "out")
+    assert result.exit_code == 0, result.output
+    assert DRAFT in result.output
+
+
+def test_an_exercise_that_two_lessons_have_is_checked_in_both(mine: Lesson) -> None:
+    new(mine.root, "08_another")
+    found = choose_exercises(mine.root, ("center_rows",))
+    assert {lesson.name: [each.name for each in of] for lesson, of in found.items()} == {
+        NAME: ["center_rows"],
+        "08_another": ["center_rows"],
+    }
 
 
 def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:

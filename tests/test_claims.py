@@ -127,6 +127,21 @@ def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
     assert [line.passed for line in half.lines] == [False, True, True]
 
 
+def test_where_every_line_hands_its_argument_back_that_is_the_exercise() -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("as it came", answer, r.normal(3))
+        r.refuses("raises ValueError for a number", answer, (1,))
+
+    def same(x: Any) -> Any:
+        if isinstance(x, int):
+            raise ValueError
+        return x
+
+    key = make_key(lines, same)
+    assert judge(record(lines, same), key).passed
+
+
 def test_one_number_that_has_to_be_computed_vouches() -> None:
     """A loss is one number. An answer that is only cut off keeps the points of its other lines."""
 

@@ -276,7 +276,7 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         (["grade", "07_no_such_lesson"], "there is no lesson '07_no_such_lesson'"),
         (["grade", LESSON, "--student", "nobody"], "no student 'nobody'"),
         (["build", "nothing"], "there is no lesson 'nothing'"),
-        (["check", "nothing"], "there is no lesson 'nothing'"),
+        (["check", "nothing"], "there is no lesson or exercise 'nothing'"),
     ],
 )
 def test_unknown_names_are_errors(graded: Path, arguments: list[str], message: str) -> None:

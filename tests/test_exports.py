@@ -183,6 +183,17 @@ def test_on_a_full_disk_the_last_export_stays_and_is_named(
     assert grades.read_bytes() == before
 
 
+def test_nothing_is_exported_before_anything_is_graded(course: Path, tmp_path: Path) -> None:
+    shutil.copytree(course, tmp_path / "course")
+    with gradebook_of(tmp_path / "course") as gradebook:
+        for student in list(gradebook.students):
+            gradebook.remove_student(student.id)
+    result = run(tmp_path / "course", "export", "--format", "csv", "--to", "new.csv")
+    assert result.exit_code == 1
+    assert "Error: nothing is graded yet. Run: autograde grade" in result.output
+    assert not (tmp_path / "course" / "new.csv").exists()
+
+
 def test_a_lesson_the_gradebook_does_not_know_is_named(course: Path) -> None:
     with pytest.raises(CourseError, match="no gradebook entry '05_x'; there are:"):
         export_grades(course, "csv", ("05_x",), None)

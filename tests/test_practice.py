@@ -35,6 +35,10 @@ def over_columns(x: Tensor) -> Tensor:
     return x.softmax(0)
 
 
+def not_scaled(x: Tensor) -> Tensor:
+    return x.exp()
+
+
 def stub(x: Tensor) -> Tensor:
     raise NotImplementedError
 
@@ -44,7 +48,7 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder with practice data; the list collects the panels shown in it."""
     panels: list[str] = []
     monkeypatch.setattr(session, "_practise", replace(session._practise, seed=3))
-    key = make_key(cell, right, {"over_columns": over_columns})
+    key = make_key(cell, right, {"over_columns": over_columns, "not_scaled": not_scaled})
     (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
@@ -75,6 +79,14 @@ def test_symptom_comes_first_and_the_misconception_next(shown: list[str]) -> Non
     assert "Ask why() for what may be behind it" in first
     assert "This result usually comes from assuming that over_columns is right." in second
     assert "Hint: Think." in second
+
+
+def test_another_mistake_than_the_one_before_is_not_named_at_once(shown: list[str]) -> None:
+    for mistake in (over_columns, not_scaled, over_columns):
+        with pytest.raises(practice.RubricFailed):
+            cell(mistake)
+    assert not any("This result usually comes from" in panel for panel in shown)
+    assert all("Ask why()" in panel for panel in shown)
 
 
 def test_why_is_answered_without_a_name(shown: list[str]) -> None:

@@ -76,7 +76,7 @@ class Missed:
 class Result:
     """The findings on one exercise; `faults` is empty when all is well.
 
-    `earned` says which wrong variants earn something, the most first.
+    `earned` says which wrong variants and near misses earn something, the most first.
     """
 
     exercise: str
@@ -132,7 +132,7 @@ def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
         Console().print(table)
     for result in results:
         if result.earned:
-            print(f"{result.exercise}: wrong variants still earn {result.earned}")
+            print(f"{result.exercise}: partly right: {result.earned}")
     if faults:
         print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
     else:

@@ -258,8 +258,10 @@ def plain_assignments(root: Path) -> list[str]:
     return sorted(folders - lessons(root).keys())
 
 
-def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
+def choose(root: Path, names: tuple[str, ...], what: str = "lesson") -> list[Lesson]:
     """Return the lessons of these names, each once, or all when none is named.
+
+    `what` says in an error what could have been named.
 
     Raises:
         CourseError: a name is unknown, and the message lists the known ones; it is that of a plain
@@ -273,17 +275,19 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
         )
     if not known:
         raise CourseError(f"{CURRICULUM} names no lesson yet. Run: autograde new 01_my_lesson")
-    return [pick("lesson", name, known) for name in dict.fromkeys(names) or known]
+    return [pick(what, name, known) for name in dict.fromkeys(names) or known]
 
 
 def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
     """Return the lessons that are named, each with the exercises of it that are named instead."""
-    of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
-    whole = tuple(name for name in names if name not in of)
-    found: dict[Lesson, tuple[Exercise, ...]] = {}
-    for name in filter(of.__contains__, names):
-        found[of[name]] = (*found.get(of[name], ()), of[name].exercise(name))
-    for lesson in choose(root, whole) if whole or not names else ():
+    known = [*lessons(root).values()]
+    exercises = {each.name for lesson in known for each in lesson.exercises}
+    whole = tuple(name for name in names if name not in exercises)
+    found = {
+        lesson: tuple(each for each in lesson.exercises if each.name in names) for lesson in known
+    }
+    found = {lesson: named for lesson, named in found.items() if named}
+    for lesson in choose(root, whole, "lesson or exercise") if whole or not names else ():
         found[lesson] = ()
     return found
 

@@ -13,7 +13,7 @@ from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
 from autograde.course.config import course_config
-from autograde.course.lessons import pick
+from autograde.course.lessons import CourseError, pick
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.people import read_numbers
 from autograde.lms.spreadsheet import Cell, safe, write_table
@@ -34,7 +34,11 @@ class GradeExporter(ExportPlugin):
     )
 
     def export(self, gradebook: Gradebook) -> None:
-        """Write the table to the file that `--to` names, or to the exporter's own."""
+        """Write the table to the file that `--to` names, or to the exporter's own.
+
+        Raises:
+            CourseError: nothing is graded, or the gradebook has no lesson of a name.
+        """
         lessons, students = self.lessons(gradebook), self.students(gradebook)
         for student in students:
             if safe(student.id) != student.id:
@@ -43,6 +47,8 @@ class GradeExporter(ExportPlugin):
             lesson.name: {s.student_id: s for s in lesson.submissions if _has_scores(s)}
             for lesson in lessons
         }
+        if not any(graded.values()):
+            raise CourseError("nothing is graded yet. Run: autograde grade")
         submissions: Class = [
             (student, [graded[lesson.name].get(student.id) for lesson in lessons])
             for student in students
