@@ -26,7 +26,7 @@ from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
@@ -267,7 +267,7 @@ def _guessed(key: Key) -> list[str]:
 
 def _too_much_watched(key: Key) -> list[str]:
     lines = key.expected.lines
-    watched = (line.weight for line in lines if isinstance(KINDS[line.kind], Watched))
+    watched = (line.weight for line in lines if KINDS[line.kind].watched)
     share = sum(watched) / sum(line.weight for line in lines)
     if share <= MOST_WATCHED:
         return []

@@ -141,7 +141,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
     banned = any(
-        line.kind == "forbids" and failure is not None
+        KINDS[line.kind].bans and failure is not None
         for line, failure in zip(key.expected.lines, found, strict=True)
     )
     vouched = trusted or any(

@@ -23,14 +23,18 @@ ALIKE_READINGS = 1e-3
 """The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
 
-class Call:
-    """A result that is compared with the reference's."""
+class Kind:
+    """A kind of line; by itself that of a result, which is compared with the reference's."""
 
     weight = 2.0
     tolerance: float | None = None
     """How far a right outcome may be from the expected one; None: measured for each line."""
     claim = False
     """Whether every line of this kind is a claim."""
+    watched = False
+    """Whether a result counts only if the student's process saw nothing amiss on the way to it."""
+    bans = False
+    """Whether a wrong line takes the points of all the others."""
 
     def kept(self, recorded: Outcome) -> Outcome:
         """Return what a key keeps of what was recorded of the reference."""
@@ -68,11 +72,13 @@ class Call:
         return outcome.error is None and says_much(outcome.value)
 
 
-class Watched(Call):
-    """A result that counts only if the student's process saw nothing amiss on the way to it."""
+class Watched(Kind):
+    """A result that comes with what the student's process saw on the way to it."""
+
+    watched = True
 
 
-class AnyColumnOrder(Call):
+class AnyColumnOrder(Kind):
     """A DataFrame whose columns may stand in any order."""
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
@@ -80,7 +86,7 @@ class AnyColumnOrder(Call):
         return super().compare_values(in_order(got), in_order(expected))
 
 
-class Gradient(Call):
+class Gradient(Kind):
     """Gradients, each named by what it belongs to."""
 
     weight = 1.0
@@ -103,7 +109,7 @@ class Gradient(Call):
         return Difference(largest.distance, note=f"{where}. {largest.note}".strip())
 
 
-class Claim(Call):
+class Claim(Kind):
     """Something said of an answer in words: it is right or wrong, and never nearly right."""
 
     weight = 1.0
@@ -154,6 +160,8 @@ class Unchanged(Claim):
 class Forbids(Claim):
     """Functions that the answer must not use."""
 
+    bans = True
+
     def read(self, got: Outcome, expected: Case) -> Outcome:
         uses = got.value if isinstance(got.value, list) else [got.value]
         readable = all(isinstance(name, str) for name in uses)
@@ -166,7 +174,7 @@ class Forbids(Claim):
         return bool(got.value) == bool(known.value)
 
 
-class Checked(Call):
+class Checked(Kind):
     """A result that can be right in many ways: a check reads numbers off it, each with a limit."""
 
     tolerance: float | None = 1.0  # a check measures in units of its own limit
@@ -252,10 +260,10 @@ def is_given(case: Case) -> bool:
     return handed_back or (len(entries) != 1 and bool((entries == entries[:1]).all()))
 
 
-class Kinds(dict[str, Call]):
+class Kinds(dict[str, Kind]):
     """The kinds of lines by name; a check is looked up when a line first asks for it."""
 
-    def __missing__(self, name: str) -> Call:
+    def __missing__(self, name: str) -> Kind:
         if name not in CHECKS:
             raise LookupError(
                 f"no check is called {name}: the lesson has to import the module that defines it, "
@@ -266,7 +274,7 @@ class Kinds(dict[str, Call]):
 
 
 KINDS = Kinds(
-    call=Call(),
+    call=Kind(),
     call_any_column_order=AnyColumnOrder(),
     watched=Watched(),
     gradient=Gradient(),
