@@ -34,7 +34,8 @@ BEGIN_CODE = (
     "from autograde.values.loaded import compute_on_one_thread as one; one()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
-AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
+AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.use_practice_seed()"
+"""The code that the kernel runs before a rubric's second recording; it binds no name."""
 
 LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
 UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")

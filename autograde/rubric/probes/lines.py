@@ -59,7 +59,6 @@ def rubric(
     """
 
     def run(lines: Callable[[Rubric], None]) -> None:
-        session.remember(exercise, partial(run, lines))
         now = session.current()
         now.begin(exercise)
         package = next(reversed(_probes), "") if now.package is None else now.package
