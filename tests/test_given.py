@@ -20,7 +20,7 @@ from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound
-from autograde.notebook import practice, rubric, runs
+from autograde.notebook import explaining, practice, rubric, runs
 from autograde.rubric import session
 from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
@@ -79,7 +79,6 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     panels: list[str] = []
     for module, name, new in (
         (runs, "_runs", []),
-        (runs, "_waiting", {}),
         (practice, "verdicts", {}),
         (practice, "recordings", {}),
         (practice, "display", lambda data, raw: panels.append(data["text/plain"])),
@@ -89,7 +88,7 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     shell = InteractiveShell.instance(config=config)
-    runs.watch(practice.unsolved)
+    explaining.watch()
 
     def run(lesson: Lesson, *cells: str) -> list[str]:
         monkeypatch.chdir(lesson.practice_file.parent)
@@ -101,7 +100,6 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return panels
 
     yield run
-    runs.watch(set)
     InteractiveShell.clear_instance()
 
 

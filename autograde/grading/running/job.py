@@ -29,7 +29,7 @@ from autograde.values.text import digest
 
 BEGIN_CODE = (
     "import os; os.environ['NBGRADER_EXECUTION'] = 'autograde'\n"
-    "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
+    "from autograde.notebook import watch; watch()\n"
     "from autograde.rubric.session import begin_grading; begin_grading({package!r})\n"
     "from autograde.values.loaded import compute_on_one_thread as one; one()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
