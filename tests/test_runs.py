@@ -9,9 +9,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograde.notebook import explaining, practice, runs
-from autograde.notebook.runs import Run
+from autograde.notebook import explaining, practice
 from autograde.progress import PRACTICE_FILE, note
+from autograde.rubric import runs
+from autograde.rubric.runs import Run
 from autograde.workspace.unready import explain_what_has_not_run
 
 UNSOLVED = "attention_scores"

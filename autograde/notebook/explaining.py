@@ -22,13 +22,13 @@ from typing import Any, TextIO
 from IPython.core.getipython import get_ipython
 
 from autograde.notebook import practice
-from autograde.notebook.runs import Run, last_run_of, namespace, note
 from autograde.notebook.saved import uses_answers
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, keep
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
+from autograde.rubric.runs import Run, last_run_of, namespace, note
 from autograde.rubric.session import CellEnded
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")

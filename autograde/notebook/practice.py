@@ -11,7 +11,6 @@ from IPython.display import display
 
 from autograde.cards import write_notes
 from autograde.installed import installed
-from autograde.notebook import runs
 from autograde.notebook.saved import Cells, binds, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
@@ -28,7 +27,7 @@ from autograde.progress import (
     record,
     write_page,
 )
-from autograde.rubric import session
+from autograde.rubric import runs, session
 from autograde.rubric.given import given_in
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
@@ -249,7 +248,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
         "else. Choose another name there, then restart the kernel and run all cells."
-        for name, number in runs.rebound(verdict.exercise).items()
+        for name, number in verdict.rebound.items()
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))

@@ -64,14 +64,13 @@ def rebound(exercise: str) -> dict[str, int]:
     """
     answer = last_run_of(exercise)
     given, values, found = given_in(namespace()), namespace(), dict[str, int]()
-    wanted, seen = [*names_of(answer.source).needed] if answer else [], set[str]()
+    wanted, seen = set(names_of(answer.source).needed) if answer else set(), set[str]()
     while wanted:
-        name = wanted.pop()
+        seen.add(name := wanted.pop())
         run = last_run_of(name)
-        if name in seen or run is None or run.source == given.source:
+        if run is None or run.source.strip() in given.source:
             continue
-        seen.add(name)
-        wanted += names_of(run.source).needed
+        wanted |= names_of(run.source).needed - seen
         original = given.original(name)
         if original is not None and values.get(name) is not original:
             found[name] = run.number
