@@ -256,7 +256,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
         "def center_rows(x):\n    from autograde.rubric import session\n"
-        "    seed = session._graded().seed\n"
+        "    seed = session.current().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
     ),

@@ -26,7 +26,7 @@ from autograde.authoring.same import NOT_COMPARED
 from autograde.cli import main
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.running.reference import as_kept
-from autograde.notebook.runs import is_demonstration
+from autograde.notebook.explaining import is_demonstration
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS

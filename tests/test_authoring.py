@@ -18,7 +18,6 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
-from autograde.rubric.kinds import KINDS
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
@@ -578,10 +577,9 @@ def test_lines_that_watch_how_an_answer_works_carry_a_fifth_at_most(
 ) -> None:
     (exercise,) = mine.exercises
     for kind, share in {"gradient": 0.08, "call": 0.9}.items():
-        monkeypatch.setattr(KINDS[kind], "watched", True)
+        monkeypatch.setattr(check, "WATCHED", kind)
         faults = " ".join(check.judge_variants(mine, exercise, [1]).faults)
         assert ("lines that watch how an answer works carry" in faults) is (share > 0.2)
-        monkeypatch.undo()
 
 
 def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:

@@ -13,7 +13,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.course.lessons import lessons
 from autograde.grading.running.job import Job
 from autograde.grading.running.run import run_job
-from autograde.notebook.runs import SKIPPED, is_demonstration
+from autograde.notebook.explaining import SKIPPED, is_demonstration
 from autograde.rubric.names import MAX_CHARS, Names, names_of
 from autograde.sandbox.wall import missing
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 import attention_course  # noqa: F401  # registers them
-from autograde.rubric.checks import CHECKS, Reading, Unreadable, worst
+from autograde.rubric.checks import Checked, Reading, Unreadable, worst
+from autograde.rubric.kinds import KINDS
 from autograde.values.base import Unrecordable
 
 CALLS, SHAPE, P = 200, (3, 4, 6), 0.45
@@ -18,10 +19,16 @@ def even(*shape: int, seed: int = 1) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
 
+def readings_of(check: str, value: Any, before: Any) -> list[Reading]:
+    kind = KINDS[check]
+    assert isinstance(kind, Checked)
+    return kind.check(value, before)
+
+
 def read(check: str, value: Any, *before: Any) -> tuple[bool, str]:
     """Return whether a value is right, and what a student is told."""
     try:
-        found = worst(CHECKS[check](value, before))
+        found = worst(readings_of(check, value, before))
     except Unreadable as error:
         return False, str(error)
     return found.distance <= 1, found.note
@@ -170,8 +177,7 @@ def test_one_mask_at_every_call_is_told_alike_whatever_the_mask() -> None:
 
     def readings(seed: int) -> list[Reading]:
         one = torch.rand(1, *SHAPE, generator=torch.Generator().manual_seed(seed)) < P
-        told: list[Reading] = CHECKS["coins"](one.expand(CALLS, *SHAPE), (SHAPE, P))
-        return told
+        return readings_of("coins", one.expand(CALLS, *SHAPE), (SHAPE, P))
 
     assert readings(42) == readings(1337)
 

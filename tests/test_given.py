@@ -20,8 +20,8 @@ from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound
-from autograde.notebook import practice, rubric, runs
-from autograde.rubric import session
+from autograde.notebook import explaining, practice, rubric
+from autograde.rubric import runs, session
 from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
 from autograde.rubric.recording import Recording
@@ -79,7 +79,6 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     panels: list[str] = []
     for module, name, new in (
         (runs, "_runs", []),
-        (runs, "_waiting", {}),
         (practice, "verdicts", {}),
         (practice, "recordings", {}),
         (practice, "display", lambda data, raw: panels.append(data["text/plain"])),
@@ -89,7 +88,7 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     shell = InteractiveShell.instance(config=config)
-    runs.watch(practice.unsolved)
+    explaining.watch()
 
     def run(lesson: Lesson, *cells: str) -> list[str]:
         monkeypatch.chdir(lesson.practice_file.parent)
@@ -101,7 +100,6 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return panels
 
     yield run
-    runs.watch(set)
     InteractiveShell.clear_instance()
 
 
@@ -214,29 +212,37 @@ def test_the_feedback_names_them_too(cells: list[str], named: str) -> None:
     assert [line.split("`")[1::2] for line in said] == [[named.strip("`"), *begins]] * bool(named)
 
 
-def test_the_lessons_own_cells_and_copies_of_them_are_not_named() -> None:
-    exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
-    released = nbformat.v4.new_notebook(cells=[code(SETUP), code("sizes = 3"), code(STUB)])
-    released.cells[2].metadata.nbgrader = {"grade_id": "answer"}
-    handed_in = deepcopy(released)
-    handed_in.cells[2].source = "def answer(n): return torch.ones(n) * len(sizes)"
-    copied = [code("import torch"), code("sizes, start = [1, 2], torch.zeros(2)")]
-    for above, count in (([], 0), (copied, 0), ([code("len = 3"), code("sizes = 4")], 2)):
-        nb = deepcopy(handed_in)
-        nb.cells[2:2] = above
-        assert len(list(rebound(nb, released, exercise))) == count
-
-
-def test_cells_that_bind_thousands_of_names_are_soon_read() -> None:
-    exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
-    released = nbformat.v4.new_notebook(cells=[code(SETUP), code(STUB)])
-    released.cells[1].metadata.nbgrader = {"grade_id": "answer"}
-    nb = deepcopy(released)
-    nb.cells[1].source = "def answer(n): " + "; ".join(f"n{i}" for i in range(1_000))
-    nb.cells[1:1] = [code("; ".join(f"n{i} = m{i}" for i in range(1_000)))]
+@pytest.mark.parametrize(
+    ("cells", "anew"),
+    [
+        ([], []),
+        (["import torch", "sizes, start = [1, 2], torch.zeros(2)"], []),
+        (["len = 3", "sizes = 4"], ["len", "sizes"]),
+        (["; ".join(f"n{i} = m{i}" for i in range(1_000))], []),
+    ],
+)
+def test_copies_of_the_lessons_own_cells_bind_nothing_anew(
+    cells: list[str], anew: list[str], practise: Any
+) -> None:
+    answer = "def answer(n): return torch.ones(n) * len(sizes)"
+    answer += "; " + "; ".join(f"n{i}" for i in range(1_000))
     began = time.process_time()
-    assert [*rebound(nb, released, exercise)] == []
+    practise(lesson_called("07_tiny_gpt"), SETUP, *cells, answer)
+    assert [*runs.rebound("answer")] == anew
     assert time.process_time() - began < 5
+
+
+def test_the_page_names_a_students_cell_and_not_the_lessons() -> None:
+    released = nbformat.v4.new_notebook(cells=[code("len = 2"), code(STUB)])
+    nb = deepcopy(released)
+    nb.cells.append(code("\n# mine, with a `tick`\nlen = 3"))
+    for number, cell in enumerate(nb.cells, start=1):
+        cell.execution_count = number
+    verdict = Verdict("answer", 0.0, 2.0, (), rebound={"max": 1, "min": 3, "sum": 9})
+    (said,) = rebound(nb, released, verdict)
+    assert said.startswith(
+        "Your code uses `min`, and your cell that begins `# mine, with a 'tick'`"
+    )
 
 
 STUB = "def answer(n):\n    raise NotImplementedError"

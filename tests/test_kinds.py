@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from autograde.rubric.checks import CHECKS, Reading, Unreadable, share_of, worst
-from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.checks import Checked, Reading, Unreadable, check, share_of, worst
+from autograde.rubric.kinds import KINDS
 from autograde.rubric.recording import Case, Outcome
 
 ODD: list[Any] = [
     [], None, True, "text", 7, {}, [[]], [None], {"mask": 1}, torch.zeros(0), np.zeros(2),
 ]  # fmt: skip
 """The first is right where a list of faults is expected."""
+
+
+CHECKS = [name for name, kind in KINDS.items() if isinstance(kind, Checked)]
 
 
 @pytest.mark.parametrize("name", [*CHECKS, "refuses", "unchanged", "forbids"])
@@ -44,6 +47,23 @@ def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:
 
     assert alike("ZeroDivisionError", "division by zero", "float division by zero")
     assert not alike("KeyError", "'key'", "'query'")
+
+
+def test_no_check_has_the_name_of_another_one_or_of_a_kind_of_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def a_check(name: str, module: str) -> Any:
+        def found(result: Any, arguments: Any) -> list[Reading]:
+            return []
+
+        found.__name__, found.__module__ = name, module
+        return found
+
+    monkeypatch.setitem(KINDS, "theirs", Checked(a_check("theirs", "one")))
+    check(a_check("theirs", "one"))  # the module is imported once more
+    for name, home in (("theirs", "one"), ("call", "autograde.rubric.kinds")):
+        with pytest.raises(ValueError, match=f"^{home} has a check {name} too: rename one"):
+            check(a_check(name, "another"))
 
 
 UNREAD = {

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nightly import nightly
 
 from autograde.course.lessons import Lesson, grade_id, lessons, named_cells
-from autograde.notebook.runs import is_demonstration
+from autograde.notebook.explaining import is_demonstration
 from autograde.values.text import of_points
 
 PARTS = ("autograde", "attention_course", "notebooks")

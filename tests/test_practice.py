@@ -15,10 +15,10 @@ from conftest import as_cell, make_key
 from torch import Tensor
 
 from autograde.installed import Installed
-from autograde.notebook import asking, practice, rubric, runs
-from autograde.notebook.runs import Run
-from autograde.rubric import session
+from autograde.notebook import asking, practice, rubric
+from autograde.rubric import runs, session
 from autograde.rubric.key import pack_keys, unpack_keys
+from autograde.rubric.runs import Run
 from autograde.values.packing import BadData, pack
 
 

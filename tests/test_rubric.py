@@ -126,7 +126,7 @@ def test_another_missing_name_in_an_answer_is_an_error_of_its_line() -> None:
     assert [line.cases[0].outcome.error for line in recording.lines] == ["NameError"] * 2
 
 
-def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_hands_over_what_was_recorded() -> None:
     def interrupted(x: Tensor) -> Tensor:
         if len(x) == 4:
             raise KeyboardInterrupt
@@ -134,10 +134,7 @@ def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPat
 
     with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt):
         simple(interrupted)
-    again: list[Recording] = []
-    monkeypatch.setattr(session, "hand_over", again.append)
-    session.again("it")
-    assert [len(each.lines) for each in again] == [1]
+    assert len(recordings["it"].lines) == 1
     verdict = judge(recordings["it"], make_key(simple, lambda x: x))
     assert verdict.points == 2.0
     assert verdict.note == "The rubric was interrupted: `interrupted(x)` took too long."
@@ -254,18 +251,15 @@ def test_a_check_that_is_not_known_is_named() -> None:
     assert stopped.message.startswith("no check is called no_such_check: ")
 
 
-def test_a_rubric_is_recorded_again_on_the_practice_seed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found: list[Recording] = []
-    monkeypatch.setattr(session, "hand_over", found.append)
+def test_a_rubric_is_recorded_again_on_the_practice_seed() -> None:
     with session.recording(1) as recordings:
         simple(lambda x: x)
-        session.again("it")
+        first = pack(recordings["it"])
+        session.use_practice_seed()
+        simple(lambda x: x)
     with session.recording(session.PRACTICE_SEED) as practised:
         simple(lambda x: x)
-    (again,) = map(pack, found)
-    assert again == pack(practised["it"]) != pack(recordings["it"])
+    assert pack(recordings["it"]) == pack(practised["it"]) != first
 
 
 class Doubling(nn.Module):

@@ -1,33 +1,42 @@
 """What a kernel notes of its runs, and what it says of a cell that waits for an exercise."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograde.notebook import practice, runs
-from autograde.notebook.runs import Run
+from autograde.notebook import explaining, practice
 from autograde.progress import PRACTICE_FILE, note
+from autograde.rubric import runs
+from autograde.rubric.runs import Run
 from autograde.workspace.unready import explain_what_has_not_run
 
 UNSOLVED = "attention_scores"
+
+
+def in_this_lesson(
+    monkeypatch: pytest.MonkeyPatch, *cells: dict[str, Any], wrong: Collection[str] = ()
+) -> None:
+    """Let the lesson have these cells; `attention_scores` is not right, those named are wrong."""
+    monkeypatch.setattr(practice, "unsolved", lambda: {UNSOLVED, *wrong})
+    monkeypatch.setattr(practice, "wrong", lambda: {*wrong})
+    monkeypatch.setattr(practice, "lesson_cells", lambda: cells)
 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A shell in which `attention_scores` is not right yet."""
     monkeypatch.setattr(runs, "_runs", [])
-    monkeypatch.setattr(runs, "_waiting", {})
-    monkeypatch.setattr(runs, "_made_by", {})
+    in_this_lesson(monkeypatch, wrong={UNSOLVED})
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     made = InteractiveShell.instance(config=config)
-    runs.watch(lambda: {UNSOLVED}, list, lambda: {UNSOLVED})
+    explaining.watch()
     yield made
-    runs.watch(set)
     InteractiveShell.clear_instance()
 
 
@@ -132,11 +141,12 @@ def test_an_interruption_is_one_line(
 
 
 def test_a_result_of_a_wrong_answer_says_so(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wrong = {UNSOLVED}
     cell = {"source": "t = s + 1", "metadata": {"tags": ["raises-exception"]}}
-    runs.watch(lambda: wrong, lambda: [cell], lambda: wrong)
+    in_this_lesson(monkeypatch, cell, wrong={UNSOLVED})
     line = f"This cell uses what has no full points yet: your {UNSOLVED}.\n"
     assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
     assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
@@ -144,7 +154,7 @@ def test_a_result_of_a_wrong_answer_says_so(
     assert said(shell, "t = s + 2", capsys) == ""  # a cell of the student's own
     assert said(shell, "# demonstration\nt = 1", capsys) == ""
     assert WAITS in said(shell, f"# demonstration\n{UNSOLVED}(1).y", capsys)
-    wrong.clear()
+    in_this_lesson(monkeypatch, cell)
     assert said(shell, "# demonstration\nt = s", capsys) == ""
 
 
@@ -153,7 +163,7 @@ def test_an_empty_guess_says_so_where_somebody_can_guess(
 ) -> None:
     assert said(shell, "my_guess = None", capsys) == ""
     shell.kernel = SimpleNamespace(_allow_stdin=True)
-    assert said(shell, "my_guess = None", capsys) == f"{runs.NO_GUESS}\n"
+    assert said(shell, "my_guess = None", capsys) == f"{explaining.NO_GUESS}\n"
     assert said(shell, "my_guess = 0", capsys) == ""
 
 
@@ -202,15 +212,16 @@ def test_a_warning_has_no_path_of_pytorchs_own_code(
 ) -> None:
     text = "`x.T` is deprecated (Triggered internally at /pytorch/aten/src/x.cpp:44.)"
     capsys.readouterr()
-    runs._show_warning(UserWarning(text), UserWarning, "<no cell>", 1)
+    explaining._show_warning(UserWarning(text), UserWarning, "<no cell>", 1)
     assert capsys.readouterr().err == "UserWarning: `x.T` is deprecated\n"
 
 
 def test_a_name_of_a_cell_that_has_not_run_says_so(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cells = [{"cell_type": "code", "source": "inputs = 3"}]
-    runs.watch(lambda: {UNSOLVED}, lambda: cells)
+    in_this_lesson(monkeypatch, {"cell_type": "code", "source": "inputs = 3"})
     line = "inputs is not defined yet: cells above have not run in this kernel."
     assert said(shell, "inputs + 1", capsys).startswith(line)
     shell.run_cell(f"def {UNSOLVED}(x):\n    return x", store_history=True)
@@ -221,21 +232,26 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     assert "NameError" in said(shell, "inputs + 1", capsys)
 
 
-def test_an_answer_may_need_a_cell_that_has_not_run(shell: InteractiveShell) -> None:
+def test_an_answer_may_need_a_cell_that_has_not_run(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources = ["import math", f"def {UNSOLVED}(x):\n    return math.sqrt(len(x)) + y"]
-    runs.watch(set, lambda: [{"cell_type": "code", "source": source} for source in sources])
-    assert runs.not_run(UNSOLVED) == ""
+    cells = ({"cell_type": "code", "source": source} for source in sources)
+    in_this_lesson(monkeypatch, *cells)
+    assert practice.not_run(UNSOLVED) == ""
     shell.run_cell(sources[1], store_history=True)
-    assert runs.not_run(UNSOLVED) == "math"
+    assert practice.not_run(UNSOLVED) == "math"
     shell.run_cell(sources[0], store_history=True)
-    assert runs.not_run(UNSOLVED) == ""
+    assert practice.not_run(UNSOLVED) == ""
 
 
 def test_an_answer_that_has_not_run_in_this_kernel_is_not_called_wrong(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answer = f"def {UNSOLVED}(x):\n    return x.y"
-    runs.watch(lambda: {UNSOLVED}, lambda: [{"cell_type": "code", "source": answer}])
+    in_this_lesson(monkeypatch, {"cell_type": "code", "source": answer})
     line = f"{UNSOLVED} is not defined yet: cells above have not run in this kernel."
     assert said(shell, f"s = {UNSOLVED}(1)", capsys).startswith(line)
     shell.run_cell(answer, store_history=True)

@@ -24,9 +24,10 @@ from autograde.course.data_files import misplaced
 from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, load, right_key
+from autograde.rubric.checks import Checked
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, WATCHED, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
@@ -267,7 +268,7 @@ def _guessed(key: Key) -> list[str]:
 
 def _too_much_watched(key: Key) -> list[str]:
     lines = key.expected.lines
-    watched = (line.weight for line in lines if KINDS[line.kind].watched)
+    watched = (line.weight for line in lines if line.kind == WATCHED)
     share = sum(watched) / sum(line.weight for line in lines)
     if share <= MOST_WATCHED:
         return []

@@ -25,7 +25,7 @@ from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
 from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
-from autograde.notebook.runs import is_demonstration
+from autograde.notebook.explaining import is_demonstration
 from autograde.notebook.saved import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT

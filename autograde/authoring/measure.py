@@ -30,8 +30,9 @@ from autograde.grading.running.reference import (
     load,
     right_recording,
 )
+from autograde.rubric.checks import Checked
 from autograde.rubric.judge import stop_in_words
-from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.kinds import KINDS
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import tensors_in
 from autograde.rubric.recording import Line, Recording

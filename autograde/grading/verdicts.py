@@ -1,11 +1,11 @@
 """Judge an executed notebook: its recordings are read as data, never run."""
 
 import base64
-import builtins
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import islice
 
 from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
@@ -13,8 +13,6 @@ from nbformat import NotebookNode
 from autograde.course.lessons import (
     Exercise,
     code_cells,
-    exercise_of,
-    grade_id,
     named_cells,
 )
 from autograde.course.package import bring_in
@@ -31,9 +29,10 @@ from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_re
 from autograde.values.text import short, visible
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
-BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
 MOST_SHOWN = 60
 """Characters of a cell's first line."""
+MOST_REBOUND = 10
+"""Names that are said to be bound anew."""
 
 
 class FirstLook:
@@ -187,7 +186,7 @@ def _explained(
     if not verdict.called and [*cells].index(exercise.rubric_cell) < [*cells].index(exercise.name):
         said.append("The answer cell stands below its rubric: move it above.")
     if verdict.judged:
-        said += rebound(record.nb, released, exercise)
+        said += rebound(record.nb, released, verdict)
     if earlier and verdict.judged:
         said.append(repair_first(earlier))
         verdict = replace(verdict, beliefs=())
@@ -201,38 +200,21 @@ def _raised(output: NotebookNode) -> str:
     return f"The answer cell raised {output.ename}: {output.evalue}"
 
 
-def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Iterator[str]:
-    """Yield a sentence for each name of the lesson or of Python that the student's cells bind anew.
+def rebound(nb: NotebookNode, released: NotebookNode, verdict: Verdict) -> Iterator[str]:
+    """Yield a sentence for each name of the lesson or of Python that a student's cell bound anew.
 
-    It names only what the answer, or its helpers in other cells, need. It reads the text alone, so
-    a name bound anew to an equal value is named as well. While a student practises,
-    `notebook.runs.rebound` says the same of live values.
+    The kernel says which; what it says may be forged.
     """
-    cells = code_cells(nb)
-    rubric = (n for n, cell in enumerate(cells) if exercise_of(cell) == exercise.name)
-    cells = cells[: next(rubric, None)]  # those that had run when it called the answer
-    lessons = [cell.source.strip() for cell in code_cells(released)]
-    given = next((source for source in lessons if "rubric" in names_of(source).bound), "")
-    names = names_of(given)
-    own = {cell.id for cell in cells if cell.source.strip() not in lessons}
-    answer = next((cell for cell in cells if grade_id(cell) == exercise.name), None)
-    last = {name: cell for cell in cells for name in names_of(cell.source).bound}
-    wanted, read = sorted(names_of(answer.source).needed) if answer else [], set[str]()
-    seen = {*wanted}
-    for name in wanted:  # they become more
-        cell = last.get(name)
-        if cell is None or cell.id not in own:
-            continue
-        found = names_of(cell.source)
-        if cell.id not in read:  # each once, for it may bind thousands of names
-            read.add(cell.id)
-            wanted += sorted(found.needed - seen)
-            seen |= found.needed
-        again = name in found.imported & names.imported or cell.source.strip() in given
-        if name in names.bound | BUILTINS and not again:
-            line = next((line for line in cell.source.splitlines() if line.strip()), "")
-            shown = visible(short(line.strip(), MOST_SHOWN)).replace("`", "'")
+    lessons = {cell.source.strip() for cell in code_cells(released)}
+    own = {c.execution_count: c for c in code_cells(nb) if c.source.strip() not in lessons}
+    for name, number in islice(verdict.rebound.items(), MOST_REBOUND):
+        if number in own:
+            first = own[number].source.strip().partition("\n")[0]
             yield (
-                f"Your code uses `{name}`, and your cell that begins `{shown}` gave that name to "
-                "something else. Choose another name there."
+                f"Your code uses `{_shown(name)}`, and your cell that begins `{_shown(first)}` "
+                "gave that name to something else. Choose another name there."
             )
+
+
+def _shown(code: str) -> str:
+    return visible(short(code, MOST_SHOWN)).replace("`", "'")

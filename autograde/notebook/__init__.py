@@ -6,16 +6,15 @@ wants more calls `torch.set_num_threads` after the import.
 """
 
 from autograde.notebook.asking import case, hint, progress, why
+from autograde.notebook.explaining import watch
 from autograde.notebook.figures.canvas import chart, show, show_live
 from autograde.notebook.figures.sliders import explore
-from autograde.notebook.practice import lesson_cells, unsolved, wrong
 from autograde.notebook.remembering import recall, remember
-from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
 from autograde.rubric.probes.lines import rubric
 from autograde.values.loaded import compute_on_one_thread
 
-watch(unsolved, lesson_cells, wrong)
+watch()
 compute_on_one_thread()
 
 __all__ = [

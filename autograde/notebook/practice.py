@@ -11,8 +11,7 @@ from IPython.display import display
 
 from autograde.cards import write_notes
 from autograde.installed import installed
-from autograde.notebook import runs
-from autograde.notebook.saved import Cells, cells_in, still_to_come
+from autograde.notebook.saved import Cells, binds, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
@@ -28,7 +27,7 @@ from autograde.progress import (
     record,
     write_page,
 )
-from autograde.rubric import session
+from autograde.rubric import runs, session
 from autograde.rubric.given import given_in
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
@@ -85,7 +84,7 @@ def lesson_folder(exercise: str | None = None) -> Path:
     if (here / PRACTICE_FILE).is_file():
         return here
     last = next(reversed(verdicts), None)
-    set_up = given_in(getattr(get_ipython(), "user_ns", {})).source
+    set_up = given_in(runs.namespace()).source
 
     def fits(lesson: Path) -> tuple[bool, bool, bool]:
         its, cells = keys(lesson / PRACTICE_FILE), cells_in(lesson)
@@ -244,12 +243,12 @@ def _how_to_ask(verdict: Verdict, *, named: bool) -> str:
 def _next_steps(verdict: Verdict) -> list[str]:
     if verdict.passed:
         return [_so_far()]
-    if name := runs.not_run(verdict.exercise):
+    if name := not_run(verdict.exercise):
         return [NOT_RUN.format(name=name)]
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
         "else. Choose another name there, then restart the kernel and run all cells."
-        for name, number in runs.rebound(verdict.exercise).items()
+        for name, number in verdict.rebound.items()
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))
@@ -321,6 +320,19 @@ def lesson_is_known() -> bool:
 def lesson_cells() -> Cells:
     """Return the cells of this kernel's notebook as it was saved."""
     return cells_in(folder())
+
+
+def has_not_run(name: str) -> bool:
+    """Return whether a name is not here because a cell of the lesson has not run in this kernel."""
+    unknown = name not in runs.namespace() and runs.last_run_of(name) is None
+    return unknown and binds(lesson_cells(), name)
+
+
+def not_run(exercise: str) -> str:
+    """Return the first name that an answer needs and a cell that has not run here binds, or ""."""
+    run = runs.last_run_of(exercise)
+    source = run.source if run else ""
+    return min(filter(has_not_run, names_of(source).needed), key=source.find, default="")
 
 
 def unsolved() -> set[str]:

@@ -7,6 +7,7 @@ probes/         what a rubric cell can ask; each call adds a line
   borrowed      notices an answer that has a package do its work; watching: torch's functions
 session         where a recording goes: to practice, or to the grader
 given           the lesson's own names, as a rubric reads them; names: those that a cell uses
+runs            the cells that have run in this kernel
 recording       lines, cases and outcomes as plain data
 key             the same of the reference, with tolerances and known mistakes
 kinds           how each kind of line is compared; checks: results that can be right in many ways

@@ -1,7 +1,7 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import (
@@ -86,7 +86,10 @@ class LineVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One exercise judged. `note` says what kept it from being judged line by line."""
+    """One exercise judged. `note` says what kept it from being judged line by line.
+
+    `rebound` is that of its recording.
+    """
 
     exercise: str
     points: float
@@ -95,6 +98,7 @@ class Verdict:
     beliefs: tuple[Belief, ...] = ()
     note: str = ""
     attempted: bool = True
+    rebound: dict[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -161,6 +165,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         note=_readable(
             BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes)
         ),
+        rebound=recording.rebound,
     )
 
 

@@ -9,30 +9,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
-from math import isclose, isnan
+from dataclasses import replace
 
-from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable, worst
 from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, differs, shorten
 from autograde.values.dispatch import apart, module_named, says_much
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""
-ALIKE_READINGS = 1e-3
-"""The relative tolerance of two readings of one mistake: last bits differ by processor."""
+WATCHED = "watched"
+"""A result that counts only if the student's process saw nothing amiss on the way to it."""
 
 
 class Kind:
-    """A kind of line; by itself that of a result, which is compared with the reference's."""
+    """A kind of line: this one is a result that is compared with the reference's."""
 
     weight = 2.0
     tolerance: float | None = None
     """How far a right outcome may be from the expected one; None: measured for each line."""
     claim = False
     """Whether every line of this kind is a claim."""
-    watched = False
-    """Whether a result counts only if the student's process saw nothing amiss on the way to it."""
     bans = False
     """Whether a wrong line takes the points of all the others."""
 
@@ -64,18 +60,12 @@ class Kind:
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
         if got.error is not None or known.error is not None:
-            return _same_error(got, known)
+            return same_error(got, known)
         return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
 
     def telling(self, outcome: Outcome) -> bool:
         """Return whether an outcome is so specific that two alike ones share a cause."""
         return outcome.error is None and says_much(outcome.value)
-
-
-class Watched(Kind):
-    """A result that comes with what the student's process saw on the way to it."""
-
-    watched = True
 
 
 class AnyColumnOrder(Kind):
@@ -174,48 +164,6 @@ class Forbids(Claim):
         return bool(got.value) == bool(known.value)
 
 
-class Checked(Kind):
-    """A result that can be right in many ways: a check reads numbers off it, each with a limit."""
-
-    tolerance: float | None = 1.0  # a check measures in units of its own limit
-
-    def __init__(self, check: Check) -> None:
-        self.check = check
-        self.claim = check in CLAIMS
-
-    def kept(self, recorded: Outcome) -> Outcome:
-        """Keep nothing: where several results are right, the reference's would give one away."""
-        return Outcome()
-
-    def read(self, got: Outcome, expected: Case) -> Outcome:
-        if got.error is not None:
-            return got
-        try:
-            readings = [astuple(each) for each in self.check(got.value, expected.before)]
-            self.compare_values(readings, None)
-        except Unreadable as error:
-            return Outcome(error="ContractBroken", message=shorten(str(error)))
-        except Exception as error:
-            # in grading the value may be anything: a value that a check cannot read is not right
-            said = shorten(f"the check {self.check.__name__} cannot read the result: {error}")
-            return Outcome(error="ContractBroken", message=said)
-        return Outcome(value=[list(reading) for reading in readings])
-
-    def compare_values(self, got: Plain, expected: Plain) -> Difference:
-        return worst([Reading(*reading) for reading in got])
-
-    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
-        if got.error is not None or known.error is not None:
-            return _same_error(got, known)
-        return len(got.value) == len(known.value) and all(
-            isclose(a, b, rel_tol=ALIKE_READINGS, abs_tol=limit) or (isnan(a) and isnan(b))
-            for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
-        )
-
-    def telling(self, outcome: Outcome) -> bool:
-        return False
-
-
 def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
@@ -226,7 +174,7 @@ def describe_error(got: Outcome) -> str:
     return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 
 
-def _same_error(got: Outcome, known: Outcome) -> bool:
+def same_error(got: Outcome, known: Outcome) -> bool:
     """Return whether two calls raised alike.
 
     Each answer words its refusal in its own way, and each Python a division by zero. What PyTorch
@@ -261,29 +209,26 @@ def is_given(case: Case) -> bool:
 
 
 class Kinds(dict[str, Kind]):
-    """The kinds of lines by name; a check is looked up when a line first asks for it."""
+    """The kinds of lines by name; `checks` adds each check that is imported."""
 
     def __missing__(self, name: str) -> Kind:
-        if name not in CHECKS:
-            raise LookupError(
-                f"no check is called {name}: the lesson has to import the module that defines it, "
-                "or the course's package, which does"
-            )
-        self[name] = Checked(CHECKS[name])
-        return self[name]
+        raise LookupError(
+            f"no check is called {name}: the lesson has to import the module that defines it, "
+            "or the course's package, which does"
+        )
 
 
 KINDS = Kinds(
     call=Kind(),
     call_any_column_order=AnyColumnOrder(),
-    watched=Watched(),
+    watched=Kind(),
     gradient=Gradient(),
     refuses=Refuses(),
     unchanged=Unchanged(),
     forbids=Forbids(),
 )
 
-RESULTS = ("call", "call_any_column_order", "watched")
+RESULTS = ("call", "call_any_column_order", WATCHED)
 """The kinds of line that record what an answer returns."""
 WITHOUT_RESULT = ("unchanged", "forbids")
 """The kinds of line that record no result, so that they are right of an unwritten answer too."""

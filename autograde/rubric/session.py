@@ -8,9 +8,9 @@ recording, on the practice seed, to recognise a misconception.
 import base64
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -58,8 +58,6 @@ class Session:
 
 _current: Callable[[], Session] | None = None
 _practise: Session | None = None
-_rubrics: dict[str, Callable[[], None]] = {}
-_package: str | None = None
 
 
 def practise(begin: Callable[[str], None], finish: Callable[[Recording], None]) -> None:
@@ -101,36 +99,26 @@ def begin_grading(package: str) -> None:
 
     The seed is not known yet: the first rubric to be opened asks the grader for it.
     """
-    global _current, _package
+    global _current
     if package:
         import_module(package)
-    _current, _package = _graded, package
+    _current = cache(partial(_graded, package))
 
 
-@cache
-def _graded() -> Session:
+def _graded(package: str) -> Session:
     shell: Any = get_ipython()
     try:
         seed = int(shell.kernel.raw_input("the seed: "))
     except StdinNotImplementedError:
         raise RuntimeError("in grading, a rubric runs only in the lesson's own cell") from None
     shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
-    return Session(seed, hand_over, package=_package)
+    return Session(seed, hand_over, package=package)
 
 
-def remember(exercise: str, rubric: Callable[[], None]) -> None:
-    """Note the rubric of an exercise, for `again`."""
-    _rubrics[exercise] = rubric
-
-
-def again(exercise: str) -> None:
-    """Run a rubric once more, on the practice seed, and hand over what it records.
-
-    The grader interrupts a call that takes too long; the lines before it were recorded.
-    """
-    with recording(PRACTICE_SEED, package=_package) as recordings, suppress(KeyboardInterrupt):
-        _rubrics[exercise]()
-    hand_over(recordings[exercise])
+def use_practice_seed() -> None:
+    """From now on rubric cells do with the practice seed what they did with another one."""
+    global _current
+    _current = partial(replace, current(), seed=PRACTICE_SEED)
 
 
 def hand_over(recording: Recording) -> None:

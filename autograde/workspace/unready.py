@@ -1,6 +1,6 @@
 """A new kernel of `autograde lab`: a cell that needs what has not run says so in one line.
 
-A lesson's set-up cell puts fuller explanations in this one's place; see autograde.notebook.runs.
+A lesson's set-up cell puts fuller explanations in its place; see autograde.notebook.explaining.
 """
 
 from pathlib import Path

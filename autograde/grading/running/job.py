@@ -29,12 +29,13 @@ from autograde.values.text import digest
 
 BEGIN_CODE = (
     "import os; os.environ['NBGRADER_EXECUTION'] = 'autograde'\n"
-    "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
+    "from autograde.notebook import watch; watch()\n"
     "from autograde.rubric.session import begin_grading; begin_grading({package!r})\n"
     "from autograde.values.loaded import compute_on_one_thread as one; one()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
-AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
+AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.use_practice_seed()"
+"""The code that the kernel runs before a rubric's second recording; it binds no name."""
 
 LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
 UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")

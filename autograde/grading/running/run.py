@@ -200,7 +200,7 @@ class _Running:
             answer, noted = answers[exercise], [self.nb.cells[index] for index in self.notes]
             if any(one is answer or one is cell for one in noted):
                 continue
-            for source in (answer.source, AGAIN_CODE.format(exercise)):
+            for source in (answer.source, f"{AGAIN_CODE}\n{cell.source}"):
                 again = nbformat.from_dict(_cell("", source))
                 self.nb.cells.append(again)
                 place = len(self.nb.cells) - 1

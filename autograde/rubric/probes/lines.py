@@ -29,6 +29,7 @@ from autograde.rubric.probes.calls import (
 )
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.recording import Recording, Stop
+from autograde.rubric.runs import rebound
 from autograde.values.loaded import is_module, is_tensor
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ def rubric(
     """
 
     def run(lines: Callable[[Rubric], None]) -> None:
-        session.remember(exercise, partial(run, lines))
         now = session.current()
         now.begin(exercise)
         package = next(reversed(_probes), "") if now.package is None else now.package
@@ -81,7 +81,7 @@ def rubric(
             missing = (error.name or "") if isinstance(error, NameError) else ""
             near = _like(missing, lines.__globals__)
             stopped = Stop(type(error).__name__, str(error), missing, near, outcome_of(error).at)
-        now.finish(Recording(exercise, tuple(r.lines), stopped))
+        now.finish(Recording(exercise, tuple(r.lines), stopped, rebound(exercise)))
         if interrupt is not None:
             raise interrupt
 
