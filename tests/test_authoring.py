@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
+from autograde.sandbox.agreed import KernelLimits
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
@@ -433,6 +435,7 @@ def center_rows(x):
         pass
 ```
 """
+FULL = ENDLESS.replace("while True:\n        pass", "rows = []\n    while True: rows += [x] * 9**7")
 
 
 @pytest.mark.parametrize("heading", ["wrong", "right"])
@@ -451,6 +454,18 @@ def test_an_answer_that_does_not_end_is_interrupted_as_in_grading(
         assert "was interrupted: `center_rows(x)` took too long (in line " in fault
         with pytest.raises(CourseError, match="right variant endless fails"):
             measure(mine, seeds=[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone limits it")
+def test_a_variant_that_fills_a_list_without_end_does_not_fill_the_machine(
+    mine: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = KernelLimits(memory_bytes=2**28)
+    monkeypatch.setattr(reference, "Limits", lambda: Limits(kernel=kernel))
+    path = mine.folder / VARIANTS
+    path.write_text(path.read_text() + FULL.format(heading="right"))
+    (fault,) = check.judge_variants(mine, mine.exercise("center_rows")).faults
+    assert "raises MemoryError" in fault
 
 
 @pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])

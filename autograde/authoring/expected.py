@@ -10,7 +10,13 @@ from itertools import zip_longest
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
-from autograde.grading.running.reference import Lines, Program, load, right_key
+from autograde.grading.running.reference import (
+    Lines,
+    Program,
+    load,
+    right_key,
+    room_of_a_kernel,
+)
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.recording import Recording, unpack_recording
@@ -107,6 +113,8 @@ def record(
 ) -> Recording:
     """Return what the rubric of an exercise records when variants replace the lesson's answers.
 
+    A variant may be an endless loop that fills a list, so its memory is limited as in grading.
+
     Raises:
         CourseError: the code of one fails before anything is called.
     """
@@ -118,4 +126,5 @@ def record(
                 f"the variant {variant.name} of {variant.exercise} fails: "
                 f"{type(error).__name__}: {error}"
             ) from error
-    return reference.record(exercise.name, seed)
+    with room_of_a_kernel():
+        return reference.record(exercise.name, seed)

@@ -7,6 +7,7 @@ import ctypes
 import json
 import linecache
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
@@ -195,6 +196,29 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()  # a process that has other threads should not fork
+
+
+@contextmanager
+def room_of_a_kernel() -> Iterator[None]:
+    """Let code take as much more memory as a kernel may in grading; past it a MemoryError ends it.
+
+    Linux alone keeps this limit, for the process as a whole.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (taken,) = re.findall(r"^VmData:\s*(\d+) kB", status, re.MULTILINE)
+    most = int(taken) * 1024 + Limits().kernel.memory_bytes
+    limits = [most, *(each for each in (soft, hard) if each >= 0)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 @lru_cache(maxsize=8)
