@@ -185,6 +185,8 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     if not isinstance(value, list):
         raise Unreadable("the result is not a list of tensors")
     seen = [item for item in value if isinstance(item, Tensor) and item.shape == given.shape]
+    if not seen:
+        raise Unreadable("weights_fn was never called with scores")
     drawn = [s.double()[future] for s in seen if not torch.equal(s.double(), given)]
     if not drawn:
         raise Unreadable("weights_fn was never given scores with another future")

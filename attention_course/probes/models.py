@@ -168,13 +168,15 @@ class SmallModel(nn.Module):
     """A model (b, n) -> (b, n, v) that is not a GPT: a token's scores are its row of a table.
 
     Rows of earlier tokens are added, the fainter the farther, and a bias that starts at 0. Scores
-    in training differ from those in eval(), as with dropout, but not at random.
+    in training differ from those in eval(), as with dropout, but not at random. As in a GPT, a
+    layer inside decides on that, not the model's own `training`.
     """
 
     def __init__(self, table: Tensor, context_length: int) -> None:
         super().__init__()
         self.table = nn.Parameter(table.clone())
         self.bias = nn.Parameter(torch.zeros_like(table[0]))
+        self.layer = nn.Identity()
         self.context_length = context_length
         self.with_gradient = False
 
@@ -186,7 +188,7 @@ class SmallModel(nn.Module):
         places = torch.arange(n, device=tokens.device)
         faint = (0.9 ** (places[:, None] - places)).tril().to(self.table)  # (n, n)
         scores = faint @ self.table[tokens] + self.bias  # (b, n, v)
-        return scores.flip(-1) if self.training else scores
+        return scores.flip(-1) if self.layer.training else scores
 
 
 class ModelProbes(Recorder):
@@ -263,7 +265,7 @@ class ModelProbes(Recorder):
         """Record what a model writes for each (table, context_length, tokens, max_new_tokens).
 
         The model starts in eval(), or in the mode that `training` gives; then its mode afterwards
-        is recorded too.
+        is recorded too, and that of its layers.
 
             r.writes("crops to the context", generate, (r.normal(9, 9), 4, tokens, 6))
         """
@@ -271,7 +273,10 @@ class ModelProbes(Recorder):
         def run(table: Tensor, context_length: int, *rest: Any) -> Any:
             model = SmallModel(table, context_length).train(bool(training))
             written = answer(model, *rest)
-            return written if training is None else {"tokens": written, "training": model.training}
+            if training is None:
+                return written
+            modes = {"training": model.training, "training of its layers": model.layer.training}
+            return {"tokens": written, **modes}
 
         typed = [f"{answer.__name__}(model, tokens, {case[3]})" for case in cases]
         self.record(line, "call", run, cases, typed)

@@ -261,7 +261,7 @@ class CausalAttention(nn.Module):
 def _(r):
     layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 5, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("b, n and d_in all equal; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
     layer.outputs("a token of zeros is input like any other", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4))
