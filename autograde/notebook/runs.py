@@ -61,6 +61,12 @@ _skipped: set[str] = set()
 _made_by: dict[str, set[str]] = {}
 """Names that a cell bound, each with the wrong answers that the cell used."""
 
+_guesses: dict[str, object] = {}
+"""The guess that each cell made when it ran last, by the cell's name in the notebook's file."""
+
+_running = ""
+"""The name, in the notebook's file, of the cell that runs now; "" if the program tells none."""
+
 _unsolved: Callable[[], set[str]] = set
 _lesson: Callable[[], Cells] = list
 _wrong: Callable[[], set[str]] = set
@@ -77,6 +83,7 @@ def watch(
     shell: Any = get_ipython()
     if shell is None:
         return
+    shell.events.register("pre_run_cell", _begin)
     shell.events.register("post_run_cell", _note)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
@@ -126,6 +133,26 @@ def called_by(exercise: str) -> set[str]:
     return set().union(*(names_of(source).needed for source in sources))
 
 
+def _begin(info: Any) -> None:
+    global _running
+    _running = getattr(info, "cell_id", None) or ""
+
+
+def guess_above(guess: object) -> object:
+    """Return the guess made in the nearest cell above that asks for one, not one made elsewhere.
+
+    It is the guess given where the notebook's file does not tell: the file has no such cell, or
+    the last guess was made in a cell that is not saved yet.
+    """
+    cells = _lesson()
+    names = [cell.get("id") for cell in cells]
+    if not {_running, next(reversed(_guesses), "")} <= {*names}:
+        return guess
+    above = cells[: names.index(_running)]
+    asked = [cell["id"] for cell in above if binds([cell], GUESS)]
+    return _guesses.get(asked[-1]) if asked else guess
+
+
 def _note(result: Any) -> None:
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
@@ -137,6 +164,9 @@ def _note(result: Any) -> None:
         _say_what_is_missing(source, names, wrong)
     elif source.lstrip().startswith(f"{GUESS} ="):
         values[GUESS] = None  # the guess before is not this one
+    if GUESS in names.bound or source.lstrip().startswith(f"{GUESS} ="):
+        _guesses.pop(_running, None)  # the last one comes last
+        _guesses[_running] = values.get(GUESS)
     exercise = _waits_for(source, error)
     for name in names.bound:
         _made_by[name] = wrong
@@ -160,7 +190,7 @@ def _say_what_is_missing(source: str, names: Names, wrong: set[str]) -> None:
     if here and GUESS in names.bound and _values().get(GUESS, 0) is None:
         print(NO_GUESS)
     if wrong and (is_demonstration(source) or uses_answers(_lesson(), source)):
-        print(f"This cell uses what has no full points yet: your {', '.join(sorted(wrong))}.")
+        print(f"Used here, without full points yet: your {', '.join(sorted(wrong))}.")
 
 
 def rebound(exercise: str) -> dict[str, int]:
@@ -194,8 +224,14 @@ def not_run(exercise: str) -> str:
 
 
 def _has_not_run(name: str | None) -> bool:
-    """Return whether a cell of the lesson binds a name and has not run in this kernel."""
-    return name is not None and not _last_binding(name) and binds(_lesson(), name)
+    """Return whether a cell of the lesson binds a name and has not run to its end in this kernel.
+
+    One that waits for an exercise is another matter.
+    """
+    if name is None or name in _waiting:
+        return False
+    run = _last_binding(name)
+    return (run is None or bool(run.error)) and binds(_lesson(), name)
 
 
 def _last_binding(name: str) -> Run | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from autograde.notebook.runs import guess_above
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
@@ -35,6 +37,7 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def beside(guess: object, answer: object) -> None:
     """Show a guess beside the answer. Without a guess the answer is folded. It earns no points."""
+    guess = guess_above(guess)
     if guess is None:
         body = f"<details><summary>{NO_GUESS}</summary>It is: {escape(str(answer))}</details>"
         display({"text/plain": NO_GUESS, "text/html": body}, raw=True)
