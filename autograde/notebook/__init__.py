@@ -12,11 +12,13 @@ from autograde.notebook.practice import lesson_cells, unsolved, wrong
 from autograde.notebook.remembering import recall, remember
 from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
+from autograde.notebook.whole_imports import import_whole
 from autograde.rubric.probes.lines import rubric
 from autograde.values.loaded import compute_on_one_thread
 
 watch(unsolved, lesson_cells, wrong)
 compute_on_one_thread()
+import_whole()
 
 __all__ = [
     "beside",
