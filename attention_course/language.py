@@ -138,7 +138,8 @@ def encode(words: Iterable[str]) -> list[int]:
     """
     words = list(words)
     if unknown := [word for word in words if word not in IDS]:
-        raise ValueError(f"the model does not know the word {unknown[0]!r}")
+        known = " ".join(sorted(IDS, key=str.lower))
+        raise ValueError(f"the model does not know the word {unknown[0]!r}, but these: {known}")
     return [IDS[word] for word in words]
 
 

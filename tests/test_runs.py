@@ -57,6 +57,15 @@ def test_a_cell_after_an_unwritten_answer_waits_for_it(
     assert f"{WAITS}, which is not right yet." in said(shell, "s + 1", capsys)
 
 
+def test_an_error_in_a_function_of_another_cell_names_that_function(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("def helper(x):\n    return x.y", store_history=True)
+    for called, at in ("x.y", "line 2: return x.y"), ("helper(x)", "helper, line 2: return x.y"):
+        shell.run_cell(f"def {UNSOLVED}(x):\n    return {called}", store_history=True)
+        assert f"(in {at})" in said(shell, f"s = {UNSOLVED}(1)", capsys)
+
+
 def test_a_cell_after_a_forgotten_return_waits_for_it(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,7 +156,7 @@ def test_a_result_of_a_wrong_answer_says_so(
 ) -> None:
     cell = {"source": "t = s + 1", "metadata": {"tags": ["raises-exception"]}}
     in_this_lesson(monkeypatch, cell, wrong={UNSOLVED})
-    line = f"This cell uses what has no full points yet: your {UNSOLVED}.\n"
+    line = f"Used here, without full points yet: your {UNSOLVED}.\n"
     assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
     assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
     assert said(shell, "t = s + 1", capsys) == line
@@ -163,7 +172,7 @@ def test_an_empty_guess_says_so_where_somebody_can_guess(
 ) -> None:
     assert said(shell, "my_guess = None", capsys) == ""
     shell.kernel = SimpleNamespace(_allow_stdin=True)
-    assert said(shell, "my_guess = None", capsys) == f"{explaining.NO_GUESS}\n"
+    assert said(shell, "my_guess = None", capsys) == f"{explaining.EMPTY}\n"
     assert said(shell, "my_guess = 0", capsys) == ""
 
 
@@ -174,6 +183,34 @@ def test_a_guess_that_fails_does_not_leave_the_one_before(
     for source in ("my_guess = 'no'", failing):
         shell.run_cell(source, store_history=True)
     assert shell.user_ns["my_guess"] is None
+
+
+def test_a_guess_stands_beside_the_answer_to_its_own_question(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two, show = "my_guess = 1", "my_guess = 2", "beside(my_guess, 3)"
+    cells = {"1": one, "1 shown": show, "2": two, "2 shown": show}
+    saved = [{"cell_type": "code", "id": name, "source": text} for name, text in cells.items()]
+    in_this_lesson(monkeypatch, *saved)
+    shell.run_cell("from autograde.notebook.guesses import beside", cell_id="0")
+
+    def shown(name: str, source: str = show) -> str:
+        capsys.readouterr()
+        shell.run_cell(source, store_history=True, cell_id=name)
+        return capsys.readouterr().out
+
+    shown("1", one)
+    assert "guess: 1" in shown("1 shown")
+    assert "No guess yet" in shown("2 shown")
+    shown("2", two)
+    assert "guess: 2" in shown("2 shown")
+    assert "guess: 1" in shown("1 shown", f"{show}  # changed")
+    shown("not saved yet", "my_guess = 7")
+    assert "guess: 7" in shown("1 shown")
+    shown("1", "my_guess = oops")
+    assert "No guess yet" in shown("1 shown")
 
 
 def test_a_traceback_holds_no_lines_of_packages(
@@ -227,6 +264,8 @@ def test_a_name_of_a_cell_that_has_not_run_says_so(
     shell.run_cell(f"def {UNSOLVED}(x):\n    return x", store_history=True)
     assert said(shell, f"{UNSOLVED}(inputs)", capsys).startswith(line)
     assert "NameError" in said(shell, "input_s + 1", capsys)
+    shell.run_cell("raise KeyboardInterrupt()\ninputs = 3", store_history=True)
+    assert said(shell, "inputs + 1", capsys).startswith(line)
     shell.run_cell("inputs = 3", store_history=True)
     shell.run_cell("del inputs", store_history=True)
     assert "NameError" in said(shell, "inputs + 1", capsys)

@@ -21,7 +21,7 @@ from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
 from autograde.course.lesson_files import read_built
 from autograde.course.lessons import CourseError, Lesson, exercise_of, lessons, read_course
-from autograde.notebook.explaining import GUESS
+from autograde.notebook.guesses import GUESS
 from autograde.values.text import number
 
 FIGURE = "image/png"

@@ -9,8 +9,9 @@ from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.explaining import watch
 from autograde.notebook.figures.canvas import chart, show, show_live
 from autograde.notebook.figures.sliders import explore
+from autograde.notebook.guesses import beside
 from autograde.notebook.remembering import recall, remember
-from autograde.notebook.tables import beside, table
+from autograde.notebook.tables import table
 from autograde.rubric.probes.lines import rubric
 from autograde.values.loaded import compute_on_one_thread
 

@@ -22,13 +22,14 @@ from typing import Any, TextIO
 from IPython.core.getipython import get_ipython
 
 from autograde.notebook import practice
+from autograde.notebook.guesses import GUESS, guesses
 from autograde.notebook.saved import uses_answers
 from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, keep
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.runs import Run, last_run_of, namespace, note
+from autograde.rubric.runs import Run, begin, last_run_of, namespace, note, running
 from autograde.rubric.session import CellEnded
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
@@ -36,9 +37,7 @@ INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 """What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
 INSTALLED = sysconfig.get_path("purelib")
 SKIPPED = "A demonstration: it is not run in grading."
-GUESS = "my_guess"
-"""The name that holds a guess until `beside` shows it next to what it is."""
-NO_GUESS = "No guess yet. Write one in place of None, and run this cell again."
+EMPTY = "No guess yet. Write one in place of None, and run this cell again."
 
 
 def watch() -> None:
@@ -46,6 +45,7 @@ def watch() -> None:
     shell: Any = get_ipython()
     if shell is None:
         return
+    shell.events.register("pre_run_cell", begin)
     shell.events.register("post_run_cell", _note)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
@@ -84,13 +84,14 @@ def _note(result: Any) -> None:
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
     unsolved, wrong = practice.unsolved(), practice.wrong()
-    behind = _behind(source, unsolved)
-    note(Run(result.execution_count, source, said, behind, _waits_for(source, error, unsolved)))
+    behind, waits_for = _behind(source, unsolved), _waits_for(source, error, unsolved)
+    if error is not None and guesses(source):
+        namespace()[GUESS] = None  # the guess before is not this one
+    guess = namespace().get(GUESS)
+    note(Run(result.execution_count, source, said, behind, waits_for, running(), guess))
     if error is None:
         keep(source, namespace(), rubric)
         _say_what_is_missing(source, behind & wrong)
-    elif source.lstrip().startswith(f"{GUESS} ="):
-        namespace()[GUESS] = None  # the guess before is not this one
 
 
 def _behind(source: str, unsolved: set[str]) -> frozenset[str]:
@@ -107,9 +108,9 @@ def _say_what_is_missing(source: str, wrong: frozenset[str]) -> None:
     """
     here = getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", False)
     if here and GUESS in names_of(source).bound and namespace().get(GUESS, 0) is None:
-        print(NO_GUESS)
+        print(EMPTY)
     if wrong and (is_demonstration(source) or uses_answers(practice.lesson_cells(), source)):
-        print(f"This cell uses what has no full points yet: your {', '.join(sorted(wrong))}.")
+        print(f"Used here, without full points yet: your {', '.join(sorted(wrong))}.")
 
 
 def _explain(

@@ -323,9 +323,13 @@ def lesson_cells() -> Cells:
 
 
 def has_not_run(name: str) -> bool:
-    """Return whether a name is not here because a cell of the lesson has not run in this kernel."""
-    unknown = name not in runs.namespace() and runs.last_run_of(name) is None
-    return unknown and binds(lesson_cells(), name)
+    """Return whether a name is not here because a cell of the lesson has not run to its end.
+
+    One that waits for an exercise is another matter.
+    """
+    run = runs.last_run_of(name)
+    ended = run is not None and (not run.error or bool(run.waits_for))
+    return not ended and name not in runs.namespace() and binds(lesson_cells(), name)
 
 
 def not_run(exercise: str) -> str:

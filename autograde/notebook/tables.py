@@ -1,18 +1,13 @@
-"""Print tables of numbers, and a guess beside the answer."""
+"""Print tables of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
-
-from IPython.display import display
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
-
-NO_GUESS = "No guess yet. Write one into the cell above, then run this one again."
 
 
 def table(values: Tensor | NDArray[Any], *, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -31,13 +26,3 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of texts as lines, each column as wide as its longest text."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-
-
-def beside(guess: object, answer: object) -> None:
-    """Show a guess beside the answer. Without a guess the answer is folded. It earns no points."""
-    if guess is None:
-        body = f"<details><summary>{NO_GUESS}</summary>It is: {escape(str(answer))}</details>"
-        display({"text/plain": NO_GUESS, "text/html": body}, raw=True)
-        return
-    print(f"your guess: {guess}")
-    print(f"it is:      {answer}")

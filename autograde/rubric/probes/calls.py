@@ -201,15 +201,21 @@ def family(error: BaseException) -> str:
 def _student_line(error: BaseException) -> str:
     """Return the innermost line that ran in a student's cell, or ""; such code has no file.
 
-    A line of the lesson's own helpers, which is none of theirs, stands in where there is no other.
+    Its function is named if one of another cell called it. A line of the lesson's own helpers,
+    which is none of theirs, stands in where there is no other.
     """
-    lessons = ""
+    lessons, found, cells = "", "", set[str]()
     for frame, number in reversed([*traceback.walk_tb(error.__traceback__)]):
-        file = frame.f_code.co_filename
-        text = linecache.getline(file, number).strip()
+        code = frame.f_code
+        file, text = code.co_filename, linecache.getline(code.co_filename, number).strip()
         if Path(file).is_file() or file.startswith("<frozen") or not text:
             continue
-        if file not in given_in(frame.f_globals).files:
-            return f"line {number}: {text}"
-        lessons = lessons or f"the lesson's line that uses your answer: {text}"
-    return lessons
+        if file in given_in(frame.f_globals).files:
+            lessons = lessons or f"the lesson's line that uses your answer: {text}"
+            continue
+        if not found:
+            function = code.co_qualname.partition(".<locals>")[0]
+            found = f"line {number}: {text}"
+        if code.co_name != "<module>":
+            cells.add(file)
+    return f"{function}, {found}" if len(cells) > 1 else found or lessons
