@@ -113,7 +113,7 @@ as_it_is = means(lambda words: animal(model, words))
 turned = 0  # heads without which the bat of some place is something else
 for layer in range(2):
     for head in range(4):
-        changed = without_head(model, layer, head)
+        changed = without_head(model, f"{layer + 1}.{head + 1}")
         print(f" without {layer + 1}.{head + 1}: " + in_each_place(lambda words: animal(changed, words)))
         turned += any(abs(mean - whole) > 0.5 for mean, whole in zip(means(lambda words: animal(changed, words)), as_it_is))
 beside(my_guess, turned)

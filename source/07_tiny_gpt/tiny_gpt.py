@@ -922,7 +922,7 @@ partial = new_model(heads) if left_out == "small start" else small_positions(new
 if left_out == "positions":
     partial.position_embedding.weight.requires_grad_(False).zero_()
 elif left_out == "mask":
-    without_mask(partial)
+    partial = without_mask(partial)
 climb(picture(), f"without {left_out}", partial, {}, stages, levels, story_from)
 with_mask = new_model(heads)
 with_mask.load_state_dict(partial.state_dict())
