@@ -72,8 +72,8 @@ __all__ = [
     "END", "VOCABULARY", "MultiHeadAttention", "answers", "attention_of", "attention_picture",
     "begin", "beside", "case", "chart", "copy_weights", "course_model", "decode", "encode",
     "explore", "explore_story", "floor", "heatmap", "hint", "is_grammatical", "jobs", "loss_of",
-    "new_model", "next_words", "one_sentence", "pairs", "panels", "progress", "python_help", "recall",
-    "remember", "rubric", "show", "show_live", "small_positions", "someone_is_there", "stories",
-    "surprise", "table", "trace", "train", "why", "without_head", "without_mask", "word_by_word",
-    "write",
+    "new_model", "next_words", "one_sentence", "pairs", "panels", "progress", "python_help",
+    "recall", "remember", "rubric", "show", "show_live", "small_positions", "someone_is_there",
+    "stories", "surprise", "table", "trace", "train", "why", "without_head", "without_mask",
+    "word_by_word", "write",
 ]  # fmt: skip

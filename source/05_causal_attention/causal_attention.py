@@ -160,7 +160,7 @@ def layer_picture():
         "x": (0, 2, 1.3, plain, "x\n(b, n, d_in)"),
         "q": (1.9, 3, 1.2, learned, "W_query"), "k": (1.9, 2, 1.2, learned, "W_key"), "v": (1.9, 0.8, 1.2, learned, "W_value"),
         "s": (3.7, 2.5, 1.9, plain, "scores\n(b, n, n)"), "m": (6.1, 2.5, 1.4, kept, "mask"),
-        "r": (6.1, 1.7, 1.4, plain, "÷ √d, softmax"), "d": (8.0, 1.7, 1.1, random, "dropout"), "c": (9.6, 1.25, 1.9, plain, "weights @ values\n(b, n, d_out)"),
+        "r": (6.1, 1.7, 1.4, plain, "÷ √d, softmax"), "d": (8.0, 1.7, 1.1, random, "dropout"), "c": (9.6, 1.25, 1.9, plain, "context vectors\n(b, n, d_out)"),
     }
     for left, height, width, colour, text in boxes.values():
         axes.add_patch(plt.Rectangle((left, height - 0.3), width, 0.6, color=colour, linewidth=0))
@@ -179,7 +179,7 @@ def layer_picture():
 show(
     chart(layer_picture),
     "The layer from left to right. x goes through three learned layers W_query, W_key and W_value. Queries times turned keys give scores (b, n, n). The mask, a fixed "
-    "rule, and the softmax follow, then dropout, in training only, then the product with the values: (b, n, d_out).",
+    "rule, and the softmax follow, then dropout, in training only. With the values that gives the context vectors, (b, n, d_out).",
 )
 
 # %% [markdown]
@@ -375,8 +375,7 @@ beside(my_guess, round(drifted[future(6)].max().item(), 2))
 
 # %% [markdown]
 # **The rule is trained away**, because looking at the next word is the best way to predict it. (The last row predicts nothing, so nothing trains it.) And
-# a mask that is *added* to the scores, or one that says
-# where to *fill* in -inf? One training step shows what reaches them.
+# a mask that is *added* to the scores, or one that says where to *fill* in -inf? One training step shows what reaches them.
 
 # %%
 hidden, scores = future(6), nn.Parameter(torch.zeros(6, 6, device=device))
@@ -514,12 +513,12 @@ beside(my_guess, learned)
 #
 # ### Exercise: `peeks` (3 points)
 #
-# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when the tokens after t
-# change, otherwise `False`.
+# Return `True` if the output at any token changes when the tokens after it change, otherwise `False`. `module` maps `(b, n, d_in)` to `(b, n, d_out)`;
+# it need not be attention.
 #
-# - Try **every** t, and put fresh numbers from `torch.randn` in place of **all** tokens after it. x itself stays as it was.
-# - A change counts if it is larger than 0.0001 times the largest absolute entry of `module(x)`; less is rounding.
-# - Inside `with in_eval(module):`, given in the first cell, nothing is dropped; after it every part is in its old mode again.
+# - For one token after the other, put new random numbers (`torch.randn`) in place of all that follow it. Leave x as it was.
+# - Rounding moves outputs, too: ignore changes up to a ten-thousandth of the largest absolute number in `module(x)`.
+# - `with in_eval(module):`, from the first cell, switches dropout off, and afterwards brings back every part's mode.
 
 # %% nbgrader={"grade": false, "grade_id": "peeks", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def peeks(module, x):
