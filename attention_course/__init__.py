@@ -32,7 +32,7 @@ from attention_course.language import (
 from attention_course.probes.rubric import Rubric
 from attention_course.real_text import python_help, someone_is_there
 from attention_course.tiny_gpt import MultiHeadAttention
-from attention_course.traces import trace
+from attention_course.traces import one_sentence, trace
 from attention_course.trained import (
     answers,
     attention_of,
@@ -72,7 +72,8 @@ __all__ = [
     "END", "VOCABULARY", "MultiHeadAttention", "answers", "attention_of", "attention_picture",
     "begin", "beside", "case", "chart", "copy_weights", "course_model", "decode", "encode",
     "explore", "explore_story", "floor", "heatmap", "hint", "is_grammatical", "jobs", "loss_of",
-    "new_model", "next_words", "pairs", "panels", "progress", "python_help", "recall", "remember",
-    "rubric", "show", "show_live", "small_positions", "someone_is_there", "stories", "surprise",
-    "table", "trace", "train", "why", "without_head", "without_mask", "word_by_word", "write",
+    "new_model", "next_words", "one_sentence", "pairs", "panels", "progress", "python_help",
+    "recall", "remember", "rubric", "show", "show_live", "small_positions", "someone_is_there",
+    "stories", "surprise", "table", "trace", "train", "why", "without_head", "without_mask",
+    "word_by_word", "write",
 ]  # fmt: skip

@@ -2,8 +2,9 @@
 
 import inspect
 import linecache
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from traceback import walk_stack
 from typing import Any
 
@@ -15,6 +16,29 @@ from autograde.notebook.tables import in_columns
 from autograde.values.text import short
 
 LONGEST = 70
+
+
+def one_sentence(
+    x: Tensor,
+    W_query: Callable[[Tensor], Tensor],
+    W_key: Callable[[Tensor], Tensor],
+    W_value: Callable[[Tensor], Tensor],
+) -> dict[str, Tensor]:
+    """Return the steps of lessons 01 to 03 on one sentence (n, d_in), each by its name."""
+    queries, keys, values = W_query(x), W_key(x), W_value(x)  # (n, d_out) each
+    scores = queries @ keys.T  # (n, n)
+    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    hidden = scores.masked_fill(future, -math.inf)  # (n, n)
+    weights = torch.softmax(hidden / math.sqrt(keys.shape[-1]), dim=-1)  # (n, n)
+    return {
+        "queries": queries,
+        "keys": keys,
+        "values": values,
+        "scores": scores,
+        "hidden scores": hidden,
+        "weights": weights,
+        "context": weights @ values,  # (n, d_out)
+    }
 
 
 def trace(module: nn.Module, x: Tensor, known: Mapping[str, Tensor]) -> None:

@@ -136,24 +136,23 @@ def measured(model: TinyGPT, told: Sequence[Story], seen: set[str]) -> dict[str,
         },
         "best": best_heads(model, looked_at),
         "without": {
-            name: answers(without_head(model, *head), looked_at)
-            for name, head in names_of(model).items()
+            name: answers(without_head(model, name), looked_at) for name in names_of(model)
         },
     }
 
 
-def names_of(model: TinyGPT) -> dict[str, tuple[int, int]]:
-    """Return each head as people write it, 1.1 for the first, with its layer and number."""
-    return {
-        f"{layer + 1}.{head + 1}": (layer, head)
+def names_of(model: TinyGPT) -> list[str]:
+    """Return each head as people write it, 1.1 for the first."""
+    return [
+        f"{layer + 1}.{head + 1}"
         for layer, block in enumerate(model.layers())
         for head in range(block.attention.num_heads)
-    }
+    ]
 
 
 def best_heads(model: TinyGPT, told: Sequence[Story]) -> list[list[str]]:
     """Return for each job the head that looks most at the right word, and its weights."""
-    rows, names = [], list(names_of(model))
+    rows, names = [], names_of(model)
     for job, looks in jobs(model, told).items():
         top = int(looks["own"].argmax())
         other = f"{looks['other'].flatten()[top]:.2f}" if "other" in looks else "-"

@@ -39,14 +39,14 @@ def course_model(num_heads: int = 4) -> TinyGPT:
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:
-    """Let each word of the model see the words after it too, and return the model.
+    """Return a copy of the model in which each word sees the words after it, too.
 
-    After 300 training steps, about 9 s on one core, it copies the next word. The mask is not part
-    of a state_dict: loaded into a model with a mask, the same weights show what was learned.
+    The mask is not part of a state_dict: a model with a mask can load what this one learns.
     """
-    for block in model.layers():
+    copy = deepcopy(model)
+    for block in copy.layers():
         block.attention.mask.zero_()
-    return model
+    return copy
 
 
 @torch.no_grad()
@@ -157,15 +157,16 @@ def jobs(model: TinyGPT, told: Sequence[Story]) -> dict[str, dict[str, Tensor]]:
 
 
 @torch.no_grad()
-def without_head(model: TinyGPT, layer: int, head: int) -> TinyGPT:
-    """Return a copy of the model that ignores one head's output.
+def without_head(model: TinyGPT, head: str) -> TinyGPT:
+    """Return a copy of the model that ignores one head's output; 1.2 is layer 1's second head.
 
     out_proj reads the output of head h by its columns h * size to (h + 1) * size, which become 0.
     """
     copy = deepcopy(model)
+    layer, number = (int(part) - 1 for part in head.split("."))
     attention = copy.layers()[layer].attention
     columns = attention.out_proj.weight.unflatten(1, (attention.num_heads, -1))  # (d, h, d/h)
-    columns[:, head] = 0
+    columns[:, number] = 0
     return copy
 
 

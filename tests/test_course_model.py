@@ -63,9 +63,9 @@ def test_heads_look_where_the_card_says(num_heads: int) -> None:
 
 def test_a_head_that_is_switched_off_is_missed_as_the_card_says() -> None:
     told, card = TOLD[: CARD["looked_at"]], CARD["models"]["heads_4"]["without"]
-    for layer, head in [(0, 0), (1, 3)]:
-        left = answers(without_head(course_model(), layer, head), told)
-        assert left == pytest.approx(card[f"{layer + 1}.{head + 1}"], abs=0.01)
+    for head in ("1.1", "2.4"):
+        left = answers(without_head(course_model(), head), told)
+        assert left == pytest.approx(card[head], abs=0.01)
 
 
 def test_the_model_is_as_good_as_the_course_says() -> None:
@@ -152,7 +152,7 @@ def test_writing() -> None:
 def test_a_head_is_switched_off_in_a_copy() -> None:
     model = course_model()
     x = torch.randn(2, 5, 48, generator=torch.Generator().manual_seed(0))
-    first, other = model.layers()[0].attention, without_head(model, 0, 1).layers()[0].attention
+    first, other = model.layers()[0].attention, without_head(model, "1.2").layers()[0].attention
     kept = first.weights(x) @ first.split(first.W_value(x))  # (b, h, n, d/h)
     kept[:, 1] = 0
     assert torch.allclose(other(x), first.out_proj(kept.transpose(1, 2).flatten(2)), atol=1e-6)
@@ -172,7 +172,7 @@ def test_without_a_mask_the_model_sees_what_comes() -> None:
         [encode(begin(BALL)), encode(begin(BALL.replace("kicks it", "eats them")))]
     )
     honest = course_model()
-    cheat = without_mask(course_model())
+    cheat = without_mask(honest)  # a copy
     assert torch.equal(*honest(tokens)[:, :10])
     assert not torch.allclose(*cheat(tokens)[:, :10], atol=1e-3)
     honest.load_state_dict(cheat.state_dict())  # the mask is no part of what was learned

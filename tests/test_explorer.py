@@ -167,7 +167,8 @@ def test_a_head_switched_off_everywhere_is_a_head_whose_output_is_zero(
     layer: int, head: int
 ) -> None:
     model = course_model()
-    off, expected = read(model, begin(LONG), Change(layer, head)), without_head(model, layer, head)
+    expected = without_head(model, f"{layer + 1}.{head + 1}")
+    off = read(model, begin(LONG), Change(layer, head))
     assert off.chances == pytest.approx(chances_of(expected, begin(LONG)), abs=1e-6)
     weights = attention_of(expected, begin(LONG))
     assert torch.allclose(torch.tensor(off.weights), weights, atol=1e-6)
@@ -281,7 +282,7 @@ def test_the_kernel_answers_with_the_changed_model() -> None:
     answer = answer_to(widget, story=1, layer=0, head=0, at=BAT, other=0)
     assert share_of_animals(SimpleNamespace(**answer)) == pytest.approx(0.049, abs=2e-3)
     off = answer_to(widget, story=0, layer=0, head=0, at=None, other=None)
-    expected = chances_of(without_head(course_model(), 0, 0), WORDS["gym"])
+    expected = chances_of(without_head(course_model(), "1.1"), WORDS["gym"])
     assert off["chances"] == pytest.approx(expected, abs=6e-5)
 
 
@@ -306,7 +307,7 @@ def test_the_explorer_keeps_the_model_as_it_was_and_reads_it_without_dropout() -
     model_id = captured.outputs[1].data[WIDGET]["model_id"]
     widget = ipywidgets.widgets.widget._instances[model_id]
     answer = answer_to(widget, story=0, layer=1, head=1, at=None, other=None)
-    expected = chances_of(without_head(course_model(), 1, 1), WORDS["gym"])
+    expected = chances_of(without_head(course_model(), "2.2"), WORDS["gym"])
     assert answer["chances"] == pytest.approx(expected, abs=6e-5)
 
 

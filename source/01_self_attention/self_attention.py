@@ -64,22 +64,21 @@ table(torch.tensor([[chance[word] for word in some_words] for chance in followin
 # used a word further back. Which one?
 #
 # Inside the model are eight **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so
-# far. (The first is always `<end>`, which separates stories.) Here is head 1.1, the first layer's first head, at *bat*. Press other words, another
-# story, another head. Then switch head 1.1 off *at every word*: what is the bat in the shop now?
+# far. (The first is always `<end>`, which separates stories.) Here is head 2.1, the second layer's first head, at *bat*: it looks at *shop*. Does that
+# make the bat wooden? Switch the head off *at every word*, and see which words come next. Then try the other seven. Press other words and stories, too.
 
 # %%
 # demonstration: what each word looks at
-explore_story(model, *reversed(sentences))
+explore_story(model, *reversed(sentences), head="2.1")
 
 # %% [markdown]
-# At *bat*, head 1.1 picks *barn*, *gym* or *shop* out of eleven words. (*Cave* gets little.) Switch the head off, and the bat in the shop becomes an
-# animal. Was that luck? The language has 24 such sentences: six names, four places. The next cell takes them all, and compares with a model that is not
-# trained.
+# Three heads look from *bat* at the shop. Do they also decide what it is, or was it luck? The language has 24 such sentences: six names, four places. The
+# next cell takes them all, and switches off each of the eight heads in turn.
 #
-# **Predict, then run.** It switches off each of the eight heads in turn. How many of them change what the bat is?
+# **Predict, then run.** Without which heads does the bat of some place turn from an animal into wood, or back?
 
 # %%
-my_guess = None  # a number from 1 to 8
+my_guess = None  # one head or more, such as "2.1"
 
 # %% jupyter={"source_hidden": true}
 # demonstration: all 24 sentences
@@ -98,30 +97,37 @@ def means(measure):
     return [sum(map(measure, six)) / 6 for six in every]
 
 
-def in_each_place(measure):
-    return "   ".join(f"{place} {mean:.2f}" for place, mean in zip(places, means(measure)))
+as_it_is = means(lambda words: animal(model, words))
+without = {}  # for each head, the shares without it
+for name in (f"{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4)):
+    changed = without_head(model, name)
+    without[name] = means(lambda words: animal(changed, words))
+deciding = [name for name in without if any((mean > 0.5) != (whole > 0.5) for mean, whole in zip(without[name], as_it_is))]
+beside(my_guess, ", ".join(deciding))
+
+# %% jupyter={"source_hidden": true}
+# demonstration: what that head does
+def in_each_place(shares):
+    return "   ".join(f"{place} {share:.2f}" for place, share in zip(places, shares))
 
 
+print("how much of an animal the bat is: the share of eat and sleep in the chance of the four verbs")
+print("  all heads: " + in_each_place(as_it_is))
+for name in deciding:
+    print(f"without {name}: " + in_each_place(without[name]))
+moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
+print(f"without any other head no share moves by more than {max(moves):.2f}")
 torch.manual_seed(123)
 print("weight of bat on its place, in head 1.1 (1/11 = 0.09 if all words got the same)")
 for name, one in {"trained": model, "not trained": new_model()}.items():
-    print(f"{name:>12}: " + in_each_place(lambda words: attention_of(one, words)[0, 0, -1, 5].item()))
-print("  and a lamp: " + in_each_place(lambda words: attention_of(model, [*words[:-1], "lamp"])[0, 0, -1, 5].item()))
-print("how much of an animal the bat is: the share of eat and sleep in the chance of the four verbs")
-print(f"{'all heads':>12}: " + in_each_place(lambda words: animal(model, words)))
-as_it_is = means(lambda words: animal(model, words))
-turned = 0  # heads without which the bat of some place is something else
-for layer in range(2):
-    for head in range(4):
-        changed = without_head(model, layer, head)
-        print(f" without {layer + 1}.{head + 1}: " + in_each_place(lambda words: animal(changed, words)))
-        turned += any(abs(mean - whole) > 0.5 for mean, whole in zip(means(lambda words: animal(changed, words)), as_it_is))
-beside(my_guess, turned)
+    print(f"{name:>11}: " + in_each_place(means(lambda words: attention_of(one, words)[0, 0, -1, 5].item())))
+print("     a lamp: " + in_each_place(means(lambda words: attention_of(model, [*words[:-1], "lamp"])[0, 0, -1, 5].item())))
 
 # %% [markdown]
-# Without head 1.1 nearly every bat is an animal, in the gym too: the head turns the bat into wood. No other head makes that difference. (Where two heads
-# do the same work, either can be switched off without a loss.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless
-# something says otherwise, so the head can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
+# Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well, and
+# make no difference: **where a head looks does not say whether that matters.** (Where two heads do the same work, either can be switched off without a
+# loss.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says otherwise, so head 1.1 can ignore the
+# cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
@@ -315,8 +321,6 @@ my_guess = None  # a number
 # ```
 # q, k (n_samples, d_k)   ->   q · k, pair by pair (n_samples,)
 # ```
-#
-# Measure; do not return a formula.
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_std(d_k, n_samples):
@@ -344,8 +348,7 @@ for d_k, spread in zip(sizes, spreads):
     print(f"d_k {d_k:3}: measured {spread:5.1f}, square root of d_k {math.sqrt(d_k):4.0f}")
 
 # %% [markdown]
-# It is the square root of `d_k`. Each of the `d_k` products has mean 0 and variance 1, and the variances of independent numbers add up, to `d_k`. So
-# divide the scores by that root, and their standard deviation is 1 at every key size. What does that do to the softmax? Six random keys, and the largest
+# It is the square root of `d_k`. (Each of the `d_k` products has variance 1, and the variances of independent numbers add up.) So divide the scores by that root, and their standard deviation is 1 at every key size. What does that do to the softmax? Six random keys, and the largest
 # of the six weights, averaged over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -378,9 +381,9 @@ show(
 )
 
 # %% [markdown]
-# Without the scale, long random vectors give nearly all of the weight to one token before anything is learned. And such a choice is hard to unlearn: the
-# derivative of a weight w with respect to its own score is w (1 - w), almost nothing when w is close to 0 or 1. (How much that matters in training
-# depends on how large queries and keys are when it starts.)
+# Without the scale, long random vectors give nearly all of the weight to one token before anything is learned. And training can hardly change it: its
+# gradient is almost 0. (The derivative of a weight w with respect to its own score is w (1 - w). How much that matters depends on how large queries and
+# keys are at first.)
 #
 # ### Exercise: `attention_weights` (2 points)
 #
@@ -671,7 +674,7 @@ print("words that do not find their partner:", not_found(again) or "none")
 print(f"the smallest weight on a partner: {min(again[i, tokens.index(partner[token])].item() for i, token in enumerate(tokens)):.1f}")
 
 # %% [markdown]
-# Now all six of ours find theirs. (From 9 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees
+# Now all six of ours find theirs. (From 8 of 12 starts; from the others *journey* does not. With the old vector both failed in all 12.) **A head sees
 # vectors, not words.** This layer has memorised six of them.
 #
 # ## 6 Twelve numbers

@@ -179,8 +179,8 @@ beside(my_guess, tuple(found[0]))
 print("the model with a mask: in one pass {}, word by word {}".format(*found[1]))
 
 # %% [markdown]
-# In one pass the cheat's loss is far below the floor, word by word far above. With a mask both are the same. Without
-# one, the one pass asks a question and shows the answer.
+# In one pass the cheat's loss is far below the floor, word by word far above. With a mask both are the same. Without one, the model sees in one pass the
+# word that it has to predict.
 #
 # ## 2 The triangle
 #
@@ -391,27 +391,29 @@ for name, influence in found.items():
     print(f"{name:>12}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.1f}'}")
 
 # %% [markdown]
-# **Without renormalising it leaks. Renormalised, it does not**, and four lines of algebra say why. Let e_j be `exp(score j)`, S their sum over all
-# keys, and V their sum over the visible ones:
+# **Without renormalising it leaks. Renormalised, it does not.** Why? Let e_j be `exp(score j)`, S their sum over all keys, and V their sum over the
+# visible ones. After the softmax a weight is `e_j / S`, and S holds the future.
 #
-# ```
-# after the softmax          e_j / S                   S holds the future
-# sum of the visible ones    V / S
-# divided by it              (e_j / S) / (V / S)
-#                          =  e_j / V                  S is gone, and the future with it
-# ```
-#
-# And `e_j / V` is what the softmax gives when it runs over the visible keys alone.
+# **Predict, then run.** What do the visible weights of a row add up to? And what is a weight once it is divided by that?
+
+# %%
+my_guess = None  # two fractions of e_j, S and V, such as ("e_j / S", "S / V")
+
+# %%
+beside(my_guess, ("V / S", "e_j / V"))
+
+# %% [markdown]
+# S is gone, and the future with it: `e_j / V` is what the softmax gives when it runs over the visible keys alone.
 #
 # ### Enough to cheat with?
 #
 # A weight changes by 0.1: can a model read the next word out of that? Train the model of the beginning again, from the same start, twice: with your mask
 # alone, not renormalised, and with your `tril_causal_weights`.
 #
-# **Predict, then run.** Without any mask it ended at 0.04, and 0.41 is the lowest loss without looking ahead. Where does each of the two end?
+# **Predict, then run.** Without any mask its loss was low in one pass and high word by word. Which of these two has such a gap, of more than 0.5?
 
 # %%
-my_guess = None  # two words: ("below" or "above", "below" or "above")
+my_guess = None  # "none", or some of: "your mask alone", "your tril_causal_weights"
 
 # %% seconds=20 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: trains the model with your masks, ten to twenty seconds
@@ -440,24 +442,25 @@ def with_attention(changed, kind, **settings):
     return changed.eval()
 
 
-below = []
+cheats = []
 for name, way in {"your mask alone": not_renormalised, "your tril_causal_weights": tril_causal_weights}.items():
     torch.manual_seed(0)
     learner = with_attention(new_model(), Masked, make_weights=way)
     list(train(learner, *pairs(told), steps=250, lr=1e-2))
     with torch.no_grad():
         in_one_pass, in_turn = (loss_of(read, *pairs(unseen)).item() for read in (learner.eval(), word_by_word(learner)))
-    below.append("below" if in_one_pass < floor() else "above")
+    if in_turn - in_one_pass > 0.5:
+        cheats.append(name)
     print(f"{name}: loss in one pass {in_one_pass:.2f}, word by word {in_turn:.2f}")
     generator = torch.Generator().manual_seed(1)
     for _ in range(2):
         print("    " + " ".join(write(learner, begin("Tom has"), generator)[1:]))
-beside(my_guess, tuple(below))
+beside(my_guess, ", ".join(cheats) or "none")
 
 # %% [markdown]
-# **The leak is enough.** With the mask alone ours ended at 0.39, below what looking back allows, and at 2.2 read word by word: one more cheat, and it
-# writes like one. (Of 23 runs six ended below 0.41, but all 23 cheat: 0.36 to 0.52 in one pass, 1.3 to 2.3 word by word.) With your
-# `tril_causal_weights` both losses are the same, and it has begun to tell stories.
+# **The leak is enough.** With the mask alone the loss is far lower in one pass than word by word: one more cheat, and it writes like one. So it was from
+# all 12 starts that we tried: IN_ONE_PASS in one pass, WORD_BY_WORD word by word. But only BELOW of them ended below 0.41: **a loss that is possible
+# proves nothing.** With your `tril_causal_weights` both losses are the same, and the model has begun to tell stories.
 #
 # ## 4 The crack
 #
@@ -467,8 +470,8 @@ beside(my_guess, tuple(below))
 #
 # ### Exercise: `break_tril` (2 points)
 #
-# Find such a case. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which the tril way (softmax, mask, renormalise; no
-# scale) is off by more than 0.001 somewhere, while minus infinity before the softmax is right.
+# Find such a case: a small matrix of finite scores, `(n, n)` in float32 with n up to 16, for which the tril way (softmax, mask, renormalise; no scale)
+# gives a weight that is wrong by more than 0.001.
 
 # %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def break_tril():

@@ -14,7 +14,7 @@
 # # Causal attention: everything in one class
 #
 # A trained model reads *Anna has a ball . Tom has two books . she* and says what comes next. Take away its causal mask, and not one of its trained
-# numbers has changed. The last word has no later words to see, so no mask hides anything from it. Does it matter? Run the next two cells.
+# numbers has changed. The last word has no later words to see. Does removing the mask change the prediction there? Run the next two cells.
 
 # %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
@@ -28,8 +28,8 @@ import torch
 from torch import nn
 
 from attention_course import (
-    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, next_words, pairs, panels,
-    progress, rubric, show, stories, table, trace, train, why, without_mask, word_by_word, write,
+    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, next_words, one_sentence, pairs,
+    panels, progress, rubric, show, stories, table, trace, train, why, without_mask, word_by_word, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -55,20 +55,6 @@ batch = torch.stack([inputs, inputs[order]])  # (2, 6, 3): two sentences
 def future(n):
     """Lesson 03's mask (n, n): True above the diagonal."""
     return torch.ones(n, n, dtype=torch.bool, device=device).triu(diagonal=1)
-
-
-def one_sentence(x, W_query, W_key, W_value):
-    """The steps of lessons 01 to 03 on one sentence (n, d_in), each by its name."""
-    queries, keys, values = W_query(x), W_key(x), W_value(x)  # (n, d_out) each
-    scores = queries @ keys.T  # (n, n)
-    hidden = scores.masked_fill(future(len(x)), float("-inf"))  # (n, n)
-    d_k = keys.shape[-1]
-    weights = torch.softmax(hidden / math.sqrt(d_k), dim=-1)  # (n, n)
-    context = weights @ values  # (n, d_out)
-    return {
-        "queries": queries, "keys": keys, "values": values, "scores": scores,
-        "hidden scores": hidden, "weights": weights, "context": context,
-    }
 
 
 @contextmanager
@@ -115,7 +101,7 @@ recall()
 # %% [markdown]
 # ## 1 A batch of sentences
 #
-# `one_sentence`, in the first cell, holds the steps you know. Here they are with linear layers drawn from seed 123.
+# `one_sentence` runs the lines that you wrote in lessons 01 to 03, here with linear layers drawn from seed 123.
 
 # %%
 torch.manual_seed(123)
@@ -134,8 +120,7 @@ my_guess = None  # three numbers, (?, ?, ?)
 # %%
 with torch.no_grad():
     keys = layers[1](batch)  # (2, 6, 2)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
+with warnings.catch_warnings(record=True):
     turned = keys.T
 beside(my_guess, tuple(turned.shape))
 try:
@@ -151,20 +136,17 @@ except RuntimeError as error:
 torch.manual_seed(1)
 cube = torch.randn(3, 3, 3).to(device)  # 3 sentences, 3 tokens, 3 numbers
 right = torch.stack([sentence @ sentence.T for sentence in cube])  # sentence by sentence
-with warnings.catch_warnings(record=True):
-    scores = cube @ cube.T
-print("wrong entries:", int(((scores - right).abs() > 1e-4).sum()), "of", scores.numel())
-print("largest error:", round((scores - right).abs().max().item(), 1))
-print("with cube.mT: ", round((cube @ cube.mT - right).abs().max().item(), 4))
-for warning in caught:  # of keys.T; PyTorch says it once in a session
-    print("PyTorch warned:", str(warning.message).split(". ")[1])
+turned = cube.T  # change this line
+wrong = (cube @ turned - right).abs()
+print("wrong entries:", int((wrong > 1e-4).sum()), "of", wrong.numel())
+print("largest error:", round(wrong.max().item(), 1))
 
 # %% [markdown]
-# No error, and every number is wrong. We want the transpose *within* each sentence: `keys.mT`, or `keys.transpose(-2, -1)`, swaps the last two dimensions.
-# `@` multiplies the last two as well, and treats everything before them as a list of matrices.
+# No error, and every number is wrong. `@` multiplies the last two dimensions, and treats everything before them as a list of matrices. So what has to
+# change places? **Change the line until no entry is wrong.** It must serve any batch:
 #
 # ```
-# queries (b, n, d)   @   keys.mT (b, d, n)   =   scores (b, n, n)
+# queries (b, n, d)   @   turned keys (b, d, n)   =   scores (b, n, n)
 # ```
 #
 # ## 2 The class
@@ -177,8 +159,8 @@ def layer_picture():
     boxes = {  # left, height, width, colour, text
         "x": (0, 2, 1.3, plain, "x\n(b, n, d_in)"),
         "q": (1.9, 3, 1.2, learned, "W_query"), "k": (1.9, 2, 1.2, learned, "W_key"), "v": (1.9, 0.8, 1.2, learned, "W_value"),
-        "s": (3.7, 2.5, 1.9, plain, "queries @ keys.mT\n(b, n, n)"), "m": (6.1, 2.5, 1.4, kept, "mask"),
-        "r": (6.1, 1.7, 1.4, plain, "÷ √d, softmax"), "d": (8.0, 1.7, 1.1, random, "dropout"), "c": (9.6, 1.25, 1.9, plain, "weights @ values\n(b, n, d_out)"),
+        "s": (3.7, 2.5, 1.9, plain, "scores\n(b, n, n)"), "m": (6.1, 2.5, 1.4, kept, "mask"),
+        "r": (6.1, 1.7, 1.4, plain, "÷ √d, softmax"), "d": (8.0, 1.7, 1.1, random, "dropout"), "c": (9.6, 1.25, 1.9, plain, "context vectors\n(b, n, d_out)"),
     }
     for left, height, width, colour, text in boxes.values():
         axes.add_patch(plt.Rectangle((left, height - 0.3), width, 0.6, color=colour, linewidth=0))
@@ -197,7 +179,7 @@ def layer_picture():
 show(
     chart(layer_picture),
     "The layer from left to right. x goes through three learned layers W_query, W_key and W_value. Queries times turned keys give scores (b, n, n). The mask, a fixed "
-    "rule, and the softmax follow, then dropout, in training only, then the product with the values: (b, n, d_out).",
+    "rule, and the softmax follow, then dropout, in training only. With the values that gives the context vectors, (b, n, d_out).",
 )
 
 # %% [markdown]
@@ -216,12 +198,48 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # A 1 × 1 mask **broadcasts** to any size, and its one entry hides nothing: no error, and every word sees the future. (Larger masks raise an error about
 # "tensors a and b".) So a good layer checks first, and says what is wrong.
 #
+# Where does the layer keep its mask? A module can hold a tensor in three ways. Here is one triangle in all three.
+
+# %%
+class ThreeMasks(nn.Module):
+    """One triangle, kept in three ways."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.attribute = torch.ones(n, n).tril()
+        self.parameter = nn.Parameter(torch.ones(n, n).tril())
+        self.register_buffer("buffer", torch.ones(n, n).tril())
+
+
+three, kinds = ThreeMasks(6), ["parameter", "buffer", "attribute"]
+
+# %% [markdown]
+# **Predict, then run.** `.to("cuda")` moves a module to a GPU. The device `meta` works the same on any machine; it keeps shapes and no numbers. Which of
+# the three follow the module there?
+
+# %%
+my_guess = None  # some of: "parameter", "buffer", "attribute"
+
+# %%
+three.to("meta")
+beside(my_guess, [kind for kind in kinds if getattr(three, kind).is_meta])
+answer = {True: "yes", False: "no"}
+print("            moves   in the file: state_dict()   trained: parameters()")
+for kind in kinds:
+    row = getattr(three, kind).is_meta, kind in three.state_dict(), kind in dict(three.named_parameters())
+    print(f"{kind:<11} {answer[row[0]]:<7} {answer[row[1]]:<27} {answer[row[2]]}")
+try:
+    torch.ones(6, 6, device="meta").masked_fill(three.attribute == 0, 0.0)
+except RuntimeError:
+    print("scores that moved, an attribute that did not: RuntimeError")
+
+# %% [markdown]
 # ### Exercise: `CausalAttention` (8 points)
 #
-# The steps of `one_sentence` for a batch, `(b, n, d_in)` to `(b, n, d_out)`, with dropout on the weights.
+# The steps of lessons 01 to 03 for a batch, `(b, n, d_in)` to `(b, n, d_out)`, with dropout on the weights.
 #
 # - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias`. `dropout` is an `nn.Dropout`.
-# - `self.register_buffer("mask", …)` in `__init__` keeps a mask of `context_length` × `context_length` in the layer. (Part 3 says why.)
+# - `mask` is `context_length` × `context_length`, made in `__init__`. It moves with the layer and is saved with it, but is not learned.
 # - A `ValueError` for more than `context_length` tokens, and for x that is not 3-D.
 
 # %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -315,46 +333,10 @@ print({name: round(distance, 4) for name, distance in moved.items()})
 # %% [markdown]
 # A bias c on the keys adds q · c to every score of a query, the same number in the whole row, and the softmax does not notice.
 #
-# ## 3 What a module carries with it
+# ## 3 What learns, and what does not
 #
-# Why `register_buffer`? A module can hold a tensor in three ways. Here is one triangle in all three.
-
-# %%
-class ThreeMasks(nn.Module):
-    """One triangle, kept in three ways."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.attribute = torch.ones(n, n).tril()
-        self.parameter = nn.Parameter(torch.ones(n, n).tril())
-        self.register_buffer("buffer", torch.ones(n, n).tril())
-
-
-three, kinds = ThreeMasks(6), ["parameter", "buffer", "attribute"]
-
-# %% [markdown]
-# **Predict, then run.** `.to("cuda")` moves a module to a GPU. The device `meta` works the same on any machine; it keeps shapes and no numbers. Which of
-# the three follow the module there?
-
-# %%
-my_guess = None  # some of: "parameter", "buffer", "attribute"
-
-# %%
-three.to("meta")
-beside(my_guess, [kind for kind in kinds if getattr(three, kind).is_meta])
-answer = {True: "yes", False: "no"}
-print("            moves   in the file: state_dict()   trained: parameters()")
-for kind in kinds:
-    row = getattr(three, kind).is_meta, kind in three.state_dict(), kind in dict(three.named_parameters())
-    print(f"{kind:<11} {answer[row[0]]:<7} {answer[row[1]]:<27} {answer[row[2]]}")
-try:
-    torch.ones(6, 6, device="meta").masked_fill(three.attribute == 0, 0.0)
-except RuntimeError:
-    print("scores that moved, an attribute that did not: RuntimeError")
-
-# %% [markdown]
-# A plain attribute is left behind. A parameter moves, and is handed to the optimizer. What does training do to a mask? Here the mask multiplies the
-# weights, as in lesson 02. Each word of our sentence mixes the words up to it so that the mixture comes close to the *next* word. The scores are trained;
+# A plain attribute is left behind. A parameter is handed to the optimizer. What does training do to a mask? Here the mask multiplies the weights, as in
+# lesson 02. Each word of our sentence mixes the words up to it so that the mixture comes close to the *next* word. The scores are trained;
 # the mask is trained too, or, as the baseline, it is not.
 #
 # **Predict, then run.** How much weight does a trained mask let a word give to a later one, at most?
@@ -365,7 +347,7 @@ my_guess = None  # a number from 0 to 1
 # %% jupyter={"source_hidden": true}
 # demonstration: trains a mask
 def trained_mask(mask_too):
-    """Train 36 scores, and the mask if `mask_too`; return the mask and the weights (6, 6)."""
+    """Train 36 scores, and the mask if `mask_too`; return the weights (6, 6)."""
     scores, mask = nn.Parameter(torch.zeros(6, 6, device=device)), nn.Parameter((~future(6)).float(), requires_grad=mask_too)
     optimizer = torch.optim.AdamW([scores, mask], lr=0.05)
     for step in range(201):
@@ -376,26 +358,24 @@ def trained_mask(mask_too):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return mask.detach(), weights.detach()
+    return weights.detach()
 
 
 fixed, drifted = trained_mask(False), trained_mask(True)
 show(
     panels(
-        heatmap(fixed[0], tokens, tokens, title="the mask before training", limits=(-1.7, 1.7), bar=False),
-        heatmap(drifted[0], tokens, tokens, title="as a parameter, after 200 steps", limits=(-1.7, 1.7)),
+        heatmap(fixed, tokens, tokens, title="weights, the mask fixed", limits=(-1, 1), bar=False),
+        heatmap(drifted, tokens, tokens, title="weights, the mask trained", limits=(-1, 1)),
         size=(11, 4.4),
     ),
-    "Two heatmaps. Left the mask before training, ones on and below the diagonal and zeros above. Right the same mask after 200 steps as a parameter: its entries "
-    "above the diagonal are no longer zero.",
+    "Two heatmaps of weights after training. Left, with the mask fixed, all above the diagonal are zero. Right, with the mask trained too, "
+    f"most words give most of their weight to later words, up to {drifted[future(6)].max():.2f}, and a few weights are negative.",
 )
-beside(my_guess, round(drifted[1][future(6)].max().item(), 2))
-for name, (_, weights) in {"mask fixed": fixed, "mask trained": drifted}.items():
-    print(f"{name}: largest weight on a later word {weights[future(6)].max().item():.2f}")
+beside(my_guess, round(drifted[future(6)].max().item(), 2))
 
 # %% [markdown]
-# **The rule is trained away**, because looking at the next word is the best way to predict it. And a mask that is *added* to the scores, or one that says
-# where to *fill* in -inf? One training step shows what reaches them.
+# **The rule is trained away**, because looking at the next word is the best way to predict it. (The last row predicts nothing, so nothing trains it.) And
+# a mask that is *added* to the scores, or one that says where to *fill* in -inf? One training step shows what reaches them.
 
 # %%
 hidden, scores = future(6), nn.Parameter(torch.zeros(6, 6, device=device))
@@ -533,12 +513,12 @@ beside(my_guess, learned)
 #
 # ### Exercise: `peeks` (3 points)
 #
-# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when the tokens after t
-# change, otherwise `False`.
+# Return `True` if the output at any token changes when the tokens after it change, otherwise `False`. `module` maps `(b, n, d_in)` to `(b, n, d_out)`;
+# it need not be attention.
 #
-# - Try **every** t, and put fresh numbers from `torch.randn` in place of **all** tokens after it. x itself stays as it was.
-# - A change counts if it is larger than 0.0001 times the largest absolute entry of `module(x)`; less is rounding.
-# - Inside `with in_eval(module):`, given in the first cell, nothing is dropped; after it every part is in its old mode again.
+# - For one token after the other, put new random numbers (`torch.randn`) in place of all that follow it. Leave x as it was.
+# - Rounding moves outputs, too: ignore changes up to a ten-thousandth of the largest absolute number in `module(x)`.
+# - `with in_eval(module):`, from the first cell, switches dropout off, and afterwards brings back every part's mode.
 
 # %% nbgrader={"grade": false, "grade_id": "peeks", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def peeks(module, x):
@@ -737,7 +717,7 @@ explore_story(yours, asking["outside", "upstairs"], "Anna has a ball . Tom has t
 #
 # ## 6 What goes wrong in practice
 #
-# **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 3 says what to use.
+# **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 2 says what to use.
 #
 # ## Summary
 #

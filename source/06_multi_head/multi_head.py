@@ -273,7 +273,7 @@ print(f"6 heads of 1, but with queries and keys of 2: error {trained(6, wider_ke
 with torch.no_grad():
     rows = {number: [head.weights(learned[number][2]).mean(dim=0) for head in learned[number][0].heads] for number in (1, 2)}
 later = torch.ones(6, 6).triu(diagonal=1) == 1
-maps = {"the only head": rows[1][0], "two heads: head 0": rows[2][0], "two heads: head 1": rows[2][1]}
+maps = {"the only head": rows[1][0], "the first of two": rows[2][0], "the second of two": rows[2][1]}
 show(
     panels(*(heatmap(weights, tokens, tokens, title=title, hidden=later, limits=(0, 1), bar=False) for title, weights in maps.items()), size=(11.5, 3.9)),
     "Three heatmaps of mean weights after training. What the last word gives to the word before it, and to the one before that: "
@@ -760,7 +760,7 @@ for name, model in {"as it came": four_heads, "your layers": yours, "your layers
 explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 
 # %% [markdown]
-# That is one story. Now do it to hundreds.
+# Now do it to hundreds of stories.
 #
 # ### Exercise: `silence` (2 points)
 #
@@ -770,7 +770,8 @@ explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 # outputs (b, h, n, d) of h heads, head, at      result (b, h, n, d), a new tensor
 # ```
 #
-# - `at` is a list of one or more positions, from 0 to n - 1. With `at=None` the head is off everywhere.
+# - `at` is a list of one or more positions. With `at=None` the head is off everywhere.
+# - Heads and positions count from 0: head 1.3 has `head=2`.
 
 # %% nbgrader={"grade": false, "grade_id": "silence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def silence(outputs, head, at=None):

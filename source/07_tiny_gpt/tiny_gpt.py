@@ -75,8 +75,8 @@ for name, (one, part) in parts.items():
     print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:20]))
 
 # %% [markdown]
-# Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. Without the **feed-forward** part, more
-# than half of the numbers, it is the same. Attention is *not* all it needs. You write the rest now, and all that training needs. At the end the same
+# Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. The **feed-forward** part holds more than
+# half of the numbers; without it, too, 1 answer in 100 is right. Attention is *not* all it needs. You write the rest now, and all that training needs. At the end the same
 # code learns real text.
 #
 # - You cut a text into predictions, and write the loss, the training loop, and two ways to write.
@@ -185,7 +185,7 @@ beside(my_guess, round(-math.log(1 / len(VOCABULARY)), 2))
 # %% [markdown]
 # And the best model there is? Whether Tom has two books or a hat, nobody can know. What a model that knows all the rules still pays, on average for
 # each word, is the **entropy** of the language. Nobody knows that of English. Our stories come from a grammar that knows the probability of each word,
-# so `floor()` adds up all stories there can be.
+# so `floor()` computes the exact mean over all possible stories.
 
 # %%
 lowest = sum(map(surprise, new)) / sum(len(story.words) for story in new)
@@ -517,8 +517,8 @@ def streams(words):
     arrow = {"arrowstyle": "-|>", "lw": 1.3, "shrinkA": 0, "shrinkB": 0}
     for number, x in enumerate((2.2, 8.2), start=1):
         axes.text(x + 2.3, len(words) - 0.15, f"block {number}", ha="center", fontsize=10.5)
-        axes.text(x + 0.8, -0.75, "attention: words to words", ha="center", fontsize=8.5, color="#b5541c")
-        axes.text(x + 3.7, -0.75, "feed-forward: each alone", ha="center", fontsize=8.5, color="#1f6f8b")
+        axes.text(x + 0.8, -0.75, "norm, attention: words to words", ha="center", fontsize=8.5, color="#b5541c")
+        axes.text(x + 3.7, -0.75, "norm, feed-forward: each alone", ha="center", fontsize=8.5, color="#1f6f8b")
         for i, y in enumerate(heights):
             for j, source in enumerate(heights):
                 if j <= i:
@@ -533,9 +533,9 @@ def streams(words):
 
 show(
     chart(streams, ["Tom", "has", "two"]),
-    "A drawing. Three horizontal streams, one for each of the words Tom, has, two. In each of two blocks, arrows of the attention lead from every word to "
-    "itself and to later words, and end in a plus on the stream; then an arc of the feed-forward part leaves each stream and comes back to it in another "
-    "plus. At the right end each stream says what follows its word.",
+    "A drawing. Three horizontal streams, one for each of the words Tom, has, two. In each of two blocks, arrows of a norm and the attention lead from every "
+    "word to itself and to later words, and end in a plus on the stream; then an arc of a norm and the feed-forward part leaves each stream and comes back to "
+    "it in another plus. At the right end each stream says what follows its word.",
 )
 
 # %% [markdown]
@@ -590,11 +590,10 @@ def _(r):
 #
 # ### Exercise: `TinyGPT` (4 points)
 #
-# Build it: `(b, n)` ids to `(b, n, vocab_size)` scores. No dropout outside the blocks, no softmax at the end.
+# Build it: `(b, n)` ids to `(b, n, vocab_size)` scores, with nothing that is not in the drawing: no more dropout, no softmax, no weights shared.
 #
-# - The position table has `context_length` rows and is trained. Position 0 is the first row.
-# - The last `nn.Linear` has weights of its own; a bias is up to you.
-# - Keep `context_length` as an attribute. More tokens than that raise a `ValueError`.
+# - The position table has `context_length` rows and learns, like the words' table.
+# - Keep `context_length` as an attribute; `generate` asks for it. More tokens than that raise a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "TinyGPT", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class TinyGPT(nn.Module):
@@ -637,6 +636,9 @@ def _(r):
 
 # %% [markdown]
 # Before a long training, try one that *must* succeed: a few stories by heart. If that fails, something is broken, and no amount of data mends it.
+#
+# An `nn.Embedding` starts from a standard deviation of 1, GPT-2's words and positions from 0.02 and 0.01. So `small_positions`, below, multiplies the
+# position vectors by 0.02 before training. Part 6 shows the difference.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: four stories by heart, a few seconds
@@ -654,9 +656,6 @@ print("written:", story_from(small, " ".join(told[0].words[:3])))
 
 # %% [markdown]
 # That is below the floor, and nothing is wrong: the floor holds for new stories.
-#
-# `small_positions` multiplies the position vectors by 0.02 before training: an `nn.Embedding` starts from a standard deviation of 1, GPT-2's words
-# and positions from 0.02 and 0.01. Part 6 shows the difference.
 #
 # ## 5 The ladder
 #
@@ -906,11 +905,8 @@ beside(my_guess, "yes" if without < 0.5 else "no")
 #
 # The trained model relies on each part that we took away at the top. But a model that is *trained* without a part may find another way. Leave one out, and
 # train as in part 5.
-#
-# **Predict, then run.** There the whole model ended with 100% right answers. And without your part?
 
 # %%
-my_guess = None  # a percentage
 left_out = "positions"  # all are 0. Or "heads": one in each layer; "mask"; "small start": positions start large
 
 # %% jupyter={"source_hidden": true} seconds=25 tags=["raises-exception", "nbval-ignore-output"]
@@ -922,22 +918,29 @@ partial = new_model(heads) if left_out == "small start" else small_positions(new
 if left_out == "positions":
     partial.position_embedding.weight.requires_grad_(False).zero_()
 elif left_out == "mask":
-    without_mask(partial)
-climb(picture(), f"without {left_out}", partial, {}, stages, levels, story_from)
+    partial = without_mask(partial)
+whole = "two layers, four heads"
+climb(picture(), f"without {left_out}", partial, {whole: curves[whole]}, stages, levels, story_from)
 with_mask = new_model(heads)
 with_mask.load_state_dict(partial.state_dict())
 shares = answers(with_mask.eval(), new)
 with torch.no_grad():
-    print(f"the future hidden: loss {loss_of(with_mask, *unseen):.2f}; right answers: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in KINDS))
-beside(my_guess, f"{shares['all']:.0%}")
+    print(f"the future hidden: loss {loss_of(with_mask, *unseen):.2f}; right answers: {shares['all']:.0%}; " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in KINDS))
 
 # %% [markdown]
-# Ours, without positions, got 89%; *where* fails. So it needs them? From three other starts the *whole* model got 90%, 87% and 87%: **one run proves
-# little.** Here are several starts for each part, trained twice as long (2,000 steps and 400).
+# Ours, without positions, got 89%; *where* fails. So it needs them? In part 5 the whole model ended with 100%, but from four other starts it got STARTS:
+# **one run proves little.** So we trained each from several starts, and twice as long (2,000 steps and 400).
+#
+# **Predict, then run.** Without which of the four does the model learn all answers, from every start?
+
+# %%
+my_guess = None  # some of: "positions", "heads", "mask", "small start"
 
 # %% jupyter={"source_hidden": true}
-# the table, from benchmarks/parts.py
-print("""
+# prints what benchmarks/parts.py measured
+beside(my_guess, "positions")
+print("""the table, from benchmarks/parts.py
+
 trained                      starts   loss          right answers   where     right stories of 100
 whole                        5        0.420–0.421   100%            100%      100
 positions that start large   5        0.420–0.434   86–100%         68–100%   36–100
@@ -964,9 +967,8 @@ no mask                      3        3.500–4.127   24–38%          26–53%
 # Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model has three
 # layers, and positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
-# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 30 steps only.
-# After all 1,200 ours had a loss of 1.46, and at temperature 0.7 it wrote: *The sequence of the base class attribute decords or the leaketivs ordered
-# on insertion*.)
+# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 30 steps only. Run
+# by hand, the next cells take 1,200; then ours wrote: *The sequence of the base class attribute decords or the leaketivs ordered on insertion*.)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: letters as tokens
