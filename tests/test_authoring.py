@@ -1,4 +1,4 @@
-"""What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
+"""What an author is told: the slip, the place, and what to do. And what the manual names."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from autograde.rubric.kinds import KINDS
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "recipes")]
 
 
 def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:
@@ -567,8 +567,8 @@ def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:
     assert replace(checked, wrong=0).least == "-"
 
 
-def test_the_rubric_methods_of_the_page_exist() -> None:
-    named, r = set(re.findall(r"`r\.(\w+)", PAGE)), Rubric("it", seed=1)
+def test_the_rubric_methods_of_the_manual_exist() -> None:
+    named, r = set(re.findall(r"`r\.(\w+)", "".join(PAGES))), Rubric("it", seed=1)
     assert {"call", "gradient", "normal"} <= named
     assert [name for name in named if not hasattr(r, name)] == []
 
