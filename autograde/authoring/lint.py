@@ -77,11 +77,11 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         if {first, second} <= cells.keys() and names.index(second) < names.index(first):
             yield f"{second} stands before {first}; it should come after"
     listed = [each.name for each in lesson.exercises if each.name in cells]
-    written = sorted(listed, key=names.index)
-    if listed != written:  # "Next:" goes by the curriculum
+    stand = sorted(listed, key=names.index)
+    if listed != stand:  # "Next:" goes by the curriculum
         yield (
             f"{CURRICULUM} has the exercises in the order {', '.join(listed)}; {lesson.text.name} "
-            f"in the order {', '.join(written)}. Give both the same order"
+            f"in the order {', '.join(stand)}. Give both the same order"
         )
     for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
