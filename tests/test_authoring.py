@@ -84,7 +84,7 @@ SLIPS = {
         TEXT, "    ### BEGIN SOLUTION\n", "    if x.ndim:\n    ### BEGIN SOLUTION\n        pass\n",
         "center_rows: what students get in its place is not Python: expected an indented block "
         "after 'if' statement on line 3, in line 5: raise NotImplementedError(). Put the "
-        "solution's marks around whole statements, as far in as the stub shall stand",
+        "solution's marks around whole statements, indented as the stub should be",
     ),
     "marks around all of a cell": Slip(
         TEXT, 'def center_rows(x):\n    """Every row of x minus its own mean: (..., n) -> (..., '
@@ -430,7 +430,7 @@ def test_an_answer_that_does_not_end_is_interrupted_as_in_grading(
             measure(mine, seeds=[1])
 
 
-@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])
+@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "from rounding")])
 def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
     mine: Lesson, tolerance: float, todo: str
 ) -> None:

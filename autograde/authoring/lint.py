@@ -343,7 +343,7 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode, named: tuple[Exercise, ...] = (
         except SyntaxError as error:
             yield (
                 f"{name}: what students get in its place {no_python(error)}. Put the solution's "
-                "marks around whole statements, as far in as the stub shall stand"
+                "marks around whole statements, indented as the stub should be"
             )
             continue
         except Exception as error:  # where the answer ends the cell, Run All ends too
