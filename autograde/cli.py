@@ -177,7 +177,7 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
     _print_drafts(wanted)
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
     if not (folder / releasing.PACKAGE).is_dir():
-        print("The grader is not in it: students install it, and start `autograde lab` there.")
+        print("It does not hold the grader: students install that and run `autograde lab` there.")
 
 
 @main.command()

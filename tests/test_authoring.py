@@ -1,4 +1,4 @@
-"""What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
+"""What an author is told: the slip, the place, and what to do. And what the manual names."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from autograde.sandbox.agreed import KernelLimits
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "recipes")]
 
 
 def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:
@@ -86,7 +86,7 @@ SLIPS = {
         TEXT, "    ### BEGIN SOLUTION\n", "    if x.ndim:\n    ### BEGIN SOLUTION\n        pass\n",
         "center_rows: what students get in its place is not Python: expected an indented block "
         "after 'if' statement on line 3, in line 5: raise NotImplementedError(). Put the "
-        "solution's marks around whole statements, as far in as the stub shall stand",
+        "solution's marks around whole statements, indented as the stub should be",
     ),
     "marks around all of a cell": Slip(
         TEXT, 'def center_rows(x):\n    """Every row of x minus its own mean: (..., n) -> (..., '
@@ -468,7 +468,7 @@ def test_a_variant_that_fills_a_list_without_end_does_not_fill_the_machine(
     assert "raises MemoryError" in fault
 
 
-@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "0 but for rounding")])
+@pytest.mark.parametrize(("tolerance", "todo"), [(2e-6, "--measure"), (0.01, "from rounding")])
 def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
     mine: Lesson, tolerance: float, todo: str
 ) -> None:
@@ -605,8 +605,8 @@ def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:
     assert replace(checked, wrong=0).least == "-"
 
 
-def test_the_rubric_methods_of_the_page_exist() -> None:
-    named, r = set(re.findall(r"`r\.(\w+)", PAGE)), Rubric("it", seed=1)
+def test_the_rubric_methods_of_the_manual_exist() -> None:
+    named, r = set(re.findall(r"`r\.(\w+)", "".join(PAGES))), Rubric("it", seed=1)
     assert {"call", "gradient", "normal"} <= named
     assert [name for name in named if not hasattr(r, name)] == []
 

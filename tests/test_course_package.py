@@ -18,7 +18,7 @@ from autograde.sandbox.wall import INSIDE, _own_files
 from autograde.workspace.project import find_project, read_lesson
 
 PACKAGE = "statistics_course"
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGE = (HERE / "docs" / "recipes.md").read_text()
 (EXAMPLE,) = re.findall(r"```python\n(from autograde\.notebook .*?)```", PAGE, re.DOTALL)
 CHECK = """
 from autograde.rubric.checks import Reading, check
@@ -48,7 +48,7 @@ def _(r):
 
 @pytest.fixture
 def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
-    """The lesson of a course whose package is the example of docs/authoring.md and a check."""
+    """The lesson of a course whose package is the example of docs/recipes.md and a check."""
     monkeypatch.setattr(lines, "_probes", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, PACKAGE, raising=False)

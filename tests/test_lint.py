@@ -82,7 +82,10 @@ def calls_another(nb: NotebookNode) -> None:
 
 
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
-    calls_another: "context_vectors calls attention_scores; the curriculum's [lesson.needs] has",
+    calls_another: (
+        "context_vectors calls attention_scores; in source/curriculum.toml write, below "
+        '[lesson.needs]: context_vectors = ["attention_scores"]'
+    ),
     doubled: "grade_id 'attention_weights' is used 2 times",
     unnamed: "needs a grade_id",
     no_rubric: "the cell test_context_vectors is missing",
@@ -94,7 +97,12 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",
     given_too: "test_context_vectors reads context_vectors, which setup has too; give the answer",
     given_elsewhere: "test_context_vectors reads SIZES of sizes, which a student's cell may bind",
-    order: "stable_softmax stands before attention_scores; it should come after",
+    order: (
+        "source/curriculum.toml has the exercises in the order attention_scores, stable_softmax, "
+        "dot_product_std, attention_weights, context_vectors, SelfAttention_v1, SelfAttention_v2, "
+        "transplant; self_attention.py in the order stable_softmax, dot_product_std, "
+        "attention_weights, context_vectors, attention_scores, "
+    ),
     rubric_first: "test_context_vectors stands before context_vectors",
 }
 

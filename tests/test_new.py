@@ -57,6 +57,8 @@ def test_a_lesson_is_entered_before_those_that_come_later(
     for name in ("02_two", "04_four", "03_three", "01_one"):
         making.new(root, name)
     assert [*lessons(root)] == ["01_one", "02_two", "03_three", "04_four"]
+    exercises = {each.name for lesson in lessons(root).values() for each in lesson.exercises}
+    assert exercises == {EXERCISE, *(f"{EXERCISE}_{number}" for number in ("01", "03", "04"))}
     text = (root / CURRICULUM).read_text()
     assert text.startswith(f"{NO_LESSONS}\n[[lesson]]")
     assert "\n\n\n" not in text
@@ -176,7 +178,7 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
     result = run(root, "release", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     assert f"released to {tmp_path / 'out'}: {NAME}" in result.output
-    assert "students install it, and start `autograde lab` there" in result.output
+    assert "students install that and run `autograde lab` there" in result.output
     assert {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()} == {
         "my_lesson.ipynb",
         "practice.safetensors.gz",

@@ -1,4 +1,4 @@
-"""The examples of docs/authoring.md for rubrics of one's own, each as it stands there."""
+"""The examples of docs/recipes.md for rubrics of one's own, each as it stands there."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
 from autograde.values.base import unrecordable
 from autograde.values.dispatch import to_plain
 
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGE = (HERE / "docs" / "recipes.md").read_text()
 OTHERS = {
     "two helpers": """
 from functools import wraps

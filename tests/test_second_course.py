@@ -110,7 +110,7 @@ def test_its_author_can_grade_a_notebook_as_a_student_does(rain: Path) -> None:
 
 def test_what_students_get_is_the_courses_own(rain: Path, tmp_path: Path) -> None:
     said = autograde(rain, "release", str(tmp_path / "released"))
-    assert "The grader is not in it" in said
+    assert "It does not hold the grader" in said
     assert (tmp_path / "released" / "README.md").read_text().startswith("# Rain: start")
     autograde(rain, "site")
     page = (rain / "build" / "site" / "index.html").read_text()

@@ -334,8 +334,8 @@ def _in_words(failed: Failures, seeds: int, exercise: str, measured: Lines) -> I
             todo = (
                 "Correct it; if it is right, compare only what right answers share: call a helper "
                 "that returns it, or for random draws a check. Where 0 and 0.0 are both right, "
-                "have the lesson's own answer return 0.0. If the expected number is 0 but for "
-                "rounding, draw inputs that lead to another, or have the answer round"
+                "have the lesson's own answer return 0.0. If the expected number is 0 apart "
+                "from rounding, draw inputs that lead to another, or have the answer round"
             )
         else:
             todo = (

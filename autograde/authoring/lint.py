@@ -2,10 +2,10 @@
 
 import ast
 import builtins
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from nbformat import NotebookNode
 
@@ -23,7 +23,14 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
-from autograde.course.lessons import Exercise, Lesson, code_cells, grade_id, named_cells
+from autograde.course.lessons import (
+    CURRICULUM,
+    Exercise,
+    Lesson,
+    code_cells,
+    grade_id,
+    named_cells,
+)
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
 from autograde.notebook.saved import MAY_RAISE
@@ -66,10 +73,16 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield from _lint_ending(written.name, answer)
     pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
     pairs += [(written.question_cell, written.name) for written in lesson.written]
-    pairs += pairwise(each.name for each in lesson.exercises)  # "Next:" goes by the curriculum
     for first, second in pairs:
         if {first, second} <= cells.keys() and names.index(second) < names.index(first):
             yield f"{second} stands before {first}; it should come after"
+    listed = [each.name for each in lesson.exercises if each.name in cells]
+    stand = sorted(listed, key=names.index)
+    if listed != stand:  # "Next:" goes by the curriculum
+        yield (
+            f"{CURRICULUM} has the exercises in the order {', '.join(listed)}; {lesson.text.name} "
+            f"in the order {', '.join(stand)}. Give both the same order"
+        )
     for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
             yield f"{name} needs each answer between {BEGIN} and {END}"
@@ -201,8 +214,12 @@ def _lint_needs(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]
     for exercise in lesson.exercises:
         if exercise.name in cells:
             called = names_of(cells[exercise.name].source).used & earlier - {*exercise.needs}
-            for name in sorted(called):
-                yield f"{exercise.name} calls {name}; the curriculum's [lesson.needs] has to say so"
+            if called:
+                needs = json.dumps([*exercise.needs, *sorted(called)])
+                yield (
+                    f"{exercise.name} calls {', '.join(sorted(called))}; in {CURRICULUM} write, "
+                    f"below [lesson.needs]: {exercise.name} = {needs}"
+                )
         earlier.add(exercise.name)
 
 
@@ -326,7 +343,7 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode, named: tuple[Exercise, ...] = (
         except SyntaxError as error:
             yield (
                 f"{name}: what students get in its place {no_python(error)}. Put the solution's "
-                "marks around whole statements, as far in as the stub shall stand"
+                "marks around whole statements, indented as the stub should be"
             )
             continue
         except Exception as error:  # where the answer ends the cell, Run All ends too

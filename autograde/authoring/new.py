@@ -16,8 +16,7 @@ from autograde.course.package import folder_of, make_importable, needed_by
 from autograde.installed import manual
 
 SKELETON = Path(__file__).parent / "skeleton"
-EXERCISE = "variants/center_rows.md"
-WITH_NUMPY = "variants/numpy/center_rows.md.j2"
+EXERCISE = "center_rows"
 FIRST = "01_first_lesson"
 PLACES = {
     "curriculum.toml": "source/curriculum.toml",
@@ -33,7 +32,8 @@ NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 def new(root: Path, name: str) -> Lesson:
     """Write a lesson of this name, enter it in the curriculum, and measure its tolerances.
 
-    Its exercise is about tensors if the course's package needs torch, else about NumPy's arrays.
+    Its exercise is about tensors if the course's package needs torch, else about NumPy's arrays. It
+    is called center_rows, with the lesson's number if the course has that already.
     When anything goes wrong, the course is as it was.
 
     Raises:
@@ -48,23 +48,27 @@ def new(root: Path, name: str) -> Lesson:
         )
     notebook = found[1]
     title = notebook.replace("_", " ").capitalize()
-    templates, torch = templates_in(SKELETON), "torch" in _needed(root)
+    torch, there = "torch" in _needed(root), lessons(root)
+    used = {each.name for lesson in there.values() for each in lesson.exercises}
+    exercise = f"{EXERCISE}_{name[:2]}" if EXERCISE in used else EXERCISE
+    known = {"name": name, "notebook": notebook, "title": title, "exercise": exercise}
+    known |= {"torch": torch, "package": read_course(root).package}
+    templates = templates_in(SKELETON)
 
     def filled(template: str) -> str:
-        known = {"name": name, "notebook": notebook, "title": title, "torch": torch}
-        known["package"] = read_course(root).package
         return templates.get_template(template).render(known)
 
     curriculum, folder = root / CURRICULUM, root / "source" / name
-    if name in lessons(root) or folder.exists():
+    if name in there or folder.exists():
         raise CourseError(f"there is a lesson {name} already: {folder}. Choose another name.")
-    if taken := [other for other in lessons(root) if other[:2] == name[:2]]:
+    if taken := [other for other in there if other[:2] == name[:2]]:
         raise CourseError(f"{taken[0]} has the number {name[:2]} already. Choose another number.")
     before = curriculum.read_text(encoding="utf-8")
     try:
-        (folder / EXERCISE).parent.mkdir(parents=True)
-        variants = f"{EXERCISE}.j2" if torch else WITH_NUMPY
-        (folder / EXERCISE).write_text(filled(variants), encoding="utf-8")
+        variants = folder / "variants" / f"{exercise}.md"
+        variants.parent.mkdir(parents=True)
+        kind = "torch" if torch else "numpy"
+        variants.write_text(filled(f"variants/{kind}.md.j2"), encoding="utf-8")
         (folder / f"{notebook}.py").write_text(filled("lesson.py.j2"), encoding="utf-8")
         entry = filled("entry.toml.j2")
         curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")
