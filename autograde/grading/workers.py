@@ -49,9 +49,6 @@ Line = tuple[socket.socket, str]
 Executors = Sequence[Executor]
 """One for each submission that is graded at a time; several may be the same."""
 
-Share = Callable[[Any], Any]
-"""Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
-
 
 def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
@@ -116,9 +113,7 @@ def start_template(wall: bool, package: str) -> Line | None:
 
 
 @contextmanager
-def on_this_machine(
-    number: int, wall: bool, package: str, *, now: bool
-) -> Iterator[tuple[Executors, Share]]:
+def on_this_machine(number: int, wall: bool, package: str, *, now: bool) -> Iterator[Executors]:
     """Start workers, which share one template of the kernels; they end with this block.
 
     With `now` the template and the first of them start at once, else when there is work.
@@ -128,15 +123,15 @@ def on_this_machine(
     if now:
         workers[0].submit(os.getpid)
     try:
-        yield workers, lambda shared: shared
+        yield workers
     finally:  # the caller has every result by now, or wants no more
         for worker in workers:
             worker.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
-    """Connect to a Dask cluster; yield an executor for each task it runs at once, and a `Share`.
+def on_cluster(address: str, wall: bool, package: str) -> Iterator[Executors]:
+    """Connect to a Dask cluster; yield an executor for each task that it runs at once.
 
     Raises:
         CourseError: `distributed` is not installed, nothing answers there, no worker is connected,
@@ -159,12 +154,8 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
         for each in threads:
             ready = client.submit(get_ready, wall, package, workers=[each], pure=False)
             cast(Any, distributed).fire_and_forget(ready)
-
-        def share(shared: Any) -> Any:
-            return client.scatter([shared], broadcast=True)[0]
-
         # a task that fails fails again; one whose worker dies the scheduler tries again anyway
-        yield [client.get_executor(pure=False, retries=0)] * sum(threads.values()), share
+        yield [client.get_executor(pure=False, retries=0)] * sum(threads.values())
 
 
 class WorkerDied(Exception):
