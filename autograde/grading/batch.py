@@ -64,7 +64,9 @@ def grade_class(
             book.copy_gradebook(root, config)
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
-                coordinator = Coordinator(root, config, gradebook, executors, how)
+                coordinator = Coordinator(
+                    root, config, gradebook, executors, wall=how.wall, regrade=how.regrade
+                )
                 asyncio.run(coordinator.grade_all(places, report))
 
 

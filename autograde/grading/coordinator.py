@@ -28,7 +28,6 @@ from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
-from autograde.grading.batch import How
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.submission import (
@@ -74,10 +73,12 @@ class Coordinator:
         config: Config,
         gradebook: Gradebook,
         executors: Sequence[Executor],
-        how: How,
+        *,
+        wall: bool,
+        regrade: bool,
     ) -> None:
         self.root, self.config, self.gradebook = root, config, gradebook
-        self.executors, self.how = executors, how
+        self.executors, self.wall, self.regrade = executors, wall, regrade
         self._course = CourseDirectory(config=config)
         self._secret = state.course_secret(root)
         self._names = book.names_of_students(gradebook)
@@ -163,7 +164,7 @@ class Coordinator:
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
-            self.how.regrade
+            self.regrade
             or marks is None
             or entry is None
             or entry.graded != _graded_digest(decided_by, marks)
@@ -190,9 +191,9 @@ class Coordinator:
     ) -> Graded:
         """Have a worker grade a submission that has these marks so far, and save what it gives."""
         place, when = submission.place, book.time_of(submission)
-        ran = b"" if self.how.regrade else state.read_ran(place)
+        ran = b"" if self.regrade else state.read_ran(place)
         grader = str(grader_of(place.lesson.package))
-        task = Task(submission, self.how.wall, self._secret, marks, ran, self._alone, grader)
+        task = Task(submission, self.wall, self._secret, marks, ran, self._alone, grader)
         graded: Graded = await _work(executor, workers.grade_task, task, opened.versions)
         if graded.fault:
             self._log(graded.fault)
@@ -218,7 +219,7 @@ class Coordinator:
         deciding = [
             [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
-            self.how.wall,
+            self.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
