@@ -419,6 +419,11 @@ FAULTS = [
         "tests/test_judging.py -k nothing_calls",
     ),
     Fault(
+        "a copy of the lesson's own line binds a name anew", "autograde/rubric/runs.py",
+        "run.source.strip() in given.source", "run.source == given.source",
+        "tests/test_given.py -k bind_nothing_anew",
+    ),
+    Fault(
         "the numbers of practice decide the points", "autograde/grading/running/run.py",
         "{PRACTICE_MIME: recorded}", "{MIME: recorded}",
         "tests/test_judging.py -k recorded_again",

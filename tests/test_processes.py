@@ -110,13 +110,16 @@ def test_nbgraders_command_ends_with_a_submission_that_hangs_and_formgraders_ser
     assert "Timeout" in done.stderr
 
 
-def test_the_template_starts_with_the_first_job_where_ctrl_c_is_not_blocked() -> None:
+def test_the_template_starts_with_the_first_job_where_ctrl_c_is_not_blocked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     blocked: list[set[int]] = []
 
-    def line() -> None:
+    def started(package: str) -> None:
         blocked.append({*signal.pthread_sigmask(signal.SIG_BLOCK, [])})
 
-    with Worker(line) as worker:
+    monkeypatch.setattr(workers, "start_template", started)
+    with Worker(wall=True) as worker:
         assert not blocked
         worker.submit(jobs.pid).result()
     assert [signal.SIGINT in each for each in blocked] == [False]

@@ -53,7 +53,7 @@ def grade_class(
             number = min(how.workers, len(places))
             now = how.regrade or any(state.read_entry(place) is None for place in places)
             started = workers.on_this_machine(number, how.wall, package, now=now)
-        with started as (executors, share):
+        with started as executors:
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start
                 from autograde.course.config import course_config
@@ -64,7 +64,9 @@ def grade_class(
             book.copy_gradebook(root, config)
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
-                coordinator = Coordinator(root, config, gradebook, executors, share, how)
+                coordinator = Coordinator(
+                    root, config, gradebook, executors, wall=how.wall, regrade=how.regrade
+                )
                 asyncio.run(coordinator.grade_all(places, report))
 
 

@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
@@ -24,12 +23,11 @@ from traitlets.config import Config
 
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CourseError, Lesson
-from autograde.course.versions import notebook_of, versions
+from autograde.course.versions import Version, notebook_of, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
-from autograde.grading.batch import How
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.submission import (
@@ -57,14 +55,12 @@ Todo = dict[Lesson, list[Place]]
 class Opened:
     """A lesson that is being graded.
 
-    `deciding` is a digest of what decides the scores of all its submissions. `versions` is passed
-    to workers. `handed_out` has the notebook of each version, `marks` the marks that the gradebook
-    had before, by student.
+    `deciding` is a digest of what decides the scores of all its submissions. `marks` are those that
+    the gradebook had before, by student.
     """
 
     deciding: str
-    versions: Any
-    handed_out: list[NotebookNode]
+    versions: tuple[Version, ...]
     marks: dict[str, Marks]
 
 
@@ -77,11 +73,12 @@ class Coordinator:
         config: Config,
         gradebook: Gradebook,
         executors: Sequence[Executor],
-        share: workers.Share,
-        how: How,
+        *,
+        wall: bool,
+        regrade: bool,
     ) -> None:
         self.root, self.config, self.gradebook = root, config, gradebook
-        self.executors, self.share, self.how = executors, share, how
+        self.executors, self.wall, self.regrade = executors, wall, regrade
         self._course = CourseDirectory(config=config)
         self._secret = state.course_secret(root)
         self._names = book.names_of_students(gradebook)
@@ -159,14 +156,15 @@ class Coordinator:
         opened = self._open(lesson)
         if opened is None:
             return Done(place, FAILED)
-        submission = read_submission(place, self._course.ignore, opened.handed_out)
+        handed_out = [notebook_of(version) for version in opened.versions]
+        submission = read_submission(place, self._course.ignore, handed_out)
         marks, entry = opened.marks.get(student), state.read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = _digest([opened.deciding, marks.extension if marks else "None", contents])
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
-            self.how.regrade
+            self.regrade
             or marks is None
             or entry is None
             or entry.graded != _graded_digest(decided_by, marks)
@@ -193,9 +191,9 @@ class Coordinator:
     ) -> Graded:
         """Have a worker grade a submission that has these marks so far, and save what it gives."""
         place, when = submission.place, book.time_of(submission)
-        ran = b"" if self.how.regrade else state.read_ran(place)
+        ran = b"" if self.regrade else state.read_ran(place)
         grader = str(grader_of(place.lesson.package))
-        task = Task(submission, self.how.wall, self._secret, marks, ran, self._alone, grader)
+        task = Task(submission, self.wall, self._secret, marks, ran, self._alone, grader)
         graded: Graded = await _work(executor, workers.grade_task, task, opened.versions)
         if graded.fault:
             self._log(graded.fault)
@@ -221,15 +219,13 @@ class Coordinator:
         deciding = [
             [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
-            self.how.wall,
+            self.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        handed_out = [notebook_of(version) for version in found]
-        opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
-        self._opened[lesson] = opened
+        self._opened[lesson] = opened = Opened(_digest(deciding), found, marks)
         return opened
 
     def finish(

@@ -49,9 +49,6 @@ Line = tuple[socket.socket, str]
 Executors = Sequence[Executor]
 """One for each submission that is graded at a time; several may be the same."""
 
-Share = Callable[[Any], Any]
-"""Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
-
 
 def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
@@ -110,33 +107,30 @@ def make_page(notebook: bytes, marks: Marks) -> bytes:
     return feedback.page(from_file(notebook), marks)
 
 
-def start_template(wall: bool, package: str) -> Line | None:
+def start_template(package: str) -> Line:
     """Start the kernels' template, which takes longest; return the connection to it."""
-    return (template.current(package).line, package) if wall else None
+    return template.current(package).line, package
 
 
 @contextmanager
-def on_this_machine(
-    number: int, wall: bool, package: str, *, now: bool
-) -> Iterator[tuple[Executors, Share]]:
+def on_this_machine(number: int, wall: bool, package: str, *, now: bool) -> Iterator[Executors]:
     """Start workers, which share one template of the kernels; they end with this block.
 
     With `now` the template and the first of them start at once, else when there is work.
     """
-    line = partial(start_template, wall, package)
-    workers = [Worker(line, package) for _ in range(number)]
+    workers = [Worker(wall, package) for _ in range(number)]
     if now:
         workers[0].submit(os.getpid)
     try:
-        yield workers, lambda shared: shared
+        yield workers
     finally:  # the caller has every result by now, or wants no more
         for worker in workers:
             worker.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executors, Share]]:
-    """Connect to a Dask cluster; yield an executor for each task it runs at once, and a `Share`.
+def on_cluster(address: str, wall: bool, package: str) -> Iterator[Executors]:
+    """Connect to a Dask cluster; yield an executor for each task that it runs at once.
 
     Raises:
         CourseError: `distributed` is not installed, nothing answers there, no worker is connected,
@@ -159,12 +153,8 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
         for each in threads:
             ready = client.submit(get_ready, wall, package, workers=[each], pure=False)
             cast(Any, distributed).fire_and_forget(ready)
-
-        def share(shared: Any) -> Any:
-            return client.scatter([shared], broadcast=True)[0]
-
         # a task that fails fails again; one whose worker dies the scheduler tries again anyway
-        yield [client.get_executor(pure=False, retries=0)] * sum(threads.values()), share
+        yield [client.get_executor(pure=False, retries=0)] * sum(threads.values())
 
 
 class WorkerDied(Exception):
@@ -182,28 +172,21 @@ class Worker(ThreadPoolExecutor):
     to blame. Here the pool has one process: a dead one is replaced for the next job.
     """
 
-    def __init__(
-        self,
-        line: Callable[[], Line | None] = lambda: None,
-        package: str = "",
-    ) -> None:
-        """Prepare a process, which imports a course's package if it has one.
-
-        `line` returns what leads to the template of the kernels, if they have one.
-        """
+    def __init__(self, wall: bool = False, package: str = "") -> None:
+        """Prepare a process, which imports a course's package if it has one."""
         # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
-        self._find_line = line
+        self._wall, self._package = wall, package
         self._line: Line | None = None
-        self._package = package
         self._ended = False
         self._pool: ProcessPoolExecutor | None = None  # None: not started yet, or dead
         self._process = 0
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if self._pool is None:  # here, not in the thread: kernels would inherit its blocked Ctrl-C
-            self._line = self._find_line()
+        if self._wall and self._pool is None:
+            # here, not in the thread: kernels would inherit its blocked Ctrl-C
+            self._line = start_template(self._package)
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
