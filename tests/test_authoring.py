@@ -237,7 +237,7 @@ SLIPS = {
     ),
     "a text that is not UTF-8": Slip(
         TEXT, "import os\n", "import os  # caf\udce9\n",
-        "my_lesson.py: line 36 is not UTF-8; save the file as UTF-8",
+        "my_lesson.py: line 20 is not UTF-8; save the file as UTF-8",
     ),
     "variants that are not UTF-8": Slip(
         VARIANTS, "Counting from", "Caf\udce9, from",
