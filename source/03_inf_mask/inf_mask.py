@@ -307,7 +307,7 @@ def animal(sentence, *more):
     return (eat + sleep) / (eat + sleep + fall + breaks)
 
 
-shares = {(begin(gym)[row], begin(gym)[column]): animal(gym, (row, column)) for row in range(1, 11) for column in range(row + 1)}  # row 0 would be empty
+shares = {(begin(gym)[row], begin(gym)[column]): animal(gym, (row, column)) for row in range(1, len(begin(gym))) for column in range(row + 1)}  # row 0 would be empty
 ranked = sorted(shares, key=shares.get, reverse=True)
 for pair, share in shares.items():
     if my_guess in (pair, [*pair]):
@@ -503,6 +503,12 @@ def _(r):
     r.refuses("raises ValueError for a length above n or below 0", padding_and_causal, (torch.tensor([4 + length]), 5), (torch.tensor([3, 8, 1]), 7), (torch.tensor([2, -1]), 4))
     r.unchanged("leaves its arguments as they were")
 
+# %% [markdown]
+# **Predict, then run.** No query looks at a pad. And what does a pad look at?
+
+# %%
+my_guess = None  # "nothing", "itself" or "the real words"
+
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 batch_mask = padding_and_causal(lengths, 6)  # (3, 6, 6)
@@ -517,10 +523,11 @@ show(
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
 )
+of_a_pad = batch_weights[1, 5]  # (6,): the last pad of the second sentence, which has three words
+beside(my_guess, "nothing" if not of_a_pad.sum() > 0 else "the real words" if of_a_pad[3:].sum() < 0.01 else "itself, too")
 
 # %% [markdown]
-# The columns of the pads are hatched from top to bottom. Their *rows* still hold weights. Nobody uses those context vectors, so they do
-# no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
+# Nobody uses those context vectors, so they do no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
 #
 # ## 5 The price: a row with nothing to look at
 #

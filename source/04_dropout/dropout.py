@@ -20,6 +20,7 @@
 # the set-up: imports, and what this lesson starts from
 import math
 import os
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import torch
@@ -77,7 +78,7 @@ def learn(model, few, new, steps=300):
     return seen
 
 
-# %% seconds=10 tags=["nbval-ignore-output"]
+# %% seconds=10 jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: trains for about ten seconds
 few = stories(50, seed=7)
 new = [story for story in stories(300, seed=99) if str(story) not in {str(told) for told in few}]
@@ -93,8 +94,8 @@ answer = new[1].notes.answers[0]
 says = decode(first[1, answer.start : answer.stop].tolist())
 hits = [(first == right)[i, a.start : a.stop] for i, story in enumerate(new) for a in story.notes.answers if a.kind == "where"]
 pronoun, place = (sum(hit[at].item() for hit in hits) / len(hits) for at in (0, -2))
-print("a new story: ", " ".join(new[1].words[: answer.stop]))
-print("its answer:  ", " ".join(says))
+print(fill("a new story:   " + " ".join(new[1].words[: answer.stop]), 96, subsequent_indent=15 * " "))
+print("its answer:   ", " ".join(says))
 print(f"right answers in its own stories: {own['right']:.0%}")
 print(f"right answers in new stories:     {other['right']:.0%}")
 print(f"by guessing, in new stories:      {guessing:.0%}")
@@ -254,8 +255,17 @@ about = "One network three times: six words below, six context vectors above, jo
 explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 
 # %% [markdown]
-# In each step every sentence gets another **thinned network**: one of 2²¹, about two million, which all share the same parameters. No context vector
-# can rely on a single line. In use the whole network stands in for their average, approximately. (p is a probability, not the share that is dropped.)
+# **Predict, then run.** In each step every sentence gets another **thinned network**. How many are there?
+
+# %%
+my_guess = None  # a number
+
+# %%
+beside(my_guess, f"2 to the power of 21, or {2 ** len(weights[weights > 0]):,}")
+
+# %% [markdown]
+# All share the same parameters. No context vector can rely on a single line. In use the whole network stands in for their average, approximately.
+# (p is a probability, not the share that is dropped.)
 #
 # ## 3 What is scaled, and when
 #
@@ -501,8 +511,9 @@ for name, row in rows.items():
 # draws the figure
 def two_histograms(drawn, means, spreads):
     figure, grid = plt.subplots(1, 2, figsize=(10, 3), layout="constrained", sharex=True)
+    top = max(2.6, *map(max, drawn.values()))
     for axes, (name, numbers) in zip(grid, drawn.items()):
-        axes.hist(numbers, bins=80, range=(-0.2, 2.6), color="#1f6f8b", zorder=2)
+        axes.hist(numbers, bins=80, range=(-0.2, top), color="#1f6f8b", zorder=2)
         axes.axvline(means[name], color="#b5541c", lw=2, zorder=3, label="without dropout")
         for sign in (-1, 1):
             axes.axvline(means[name] + sign * spreads[name], color="#f0a30a", lw=2, ls="--", zorder=3, label="± your formula" if sign > 0 else None)

@@ -515,7 +515,12 @@ with torch.no_grad():
 print(f"{same} of {len(plain)} stories are the same; scores differ by less than 0.0001: {apart.item() < 1e-4}")
 
 # %% [markdown]
-# How much work is a step now? Count the multiplications for one story.
+# How much work is a step now?
+#
+# **Predict, then run.** The last step reads 47 words, or with the cache one. How many times as many multiplications do the 47 take?
+
+# %%
+my_guess = None  # times as many
 
 # %% tags=["raises-exception"]
 # demonstration: counts multiplications in each step, without and with the cache
@@ -534,6 +539,7 @@ def multiplications(step):
 
 
 counted = {"from the start each time": multiplications(from_the_start), "with your cache": multiplications(with_caches())}
+beside(my_guess, round(counted["from the start each time"][-1] / counted["with your cache"][-1], 1))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
@@ -689,8 +695,8 @@ configurations = {  # layers, key-value heads, head size, tokens the model was m
 
 
 def readable(number):
-    """Bytes in kB, MB or GB, with three digits."""
-    unit, factor = ("GB", 1e9) if number >= 1e9 else ("MB", 1e6) if number >= 1e6 else ("kB", 1e3)
+    """Bytes in kB, MB, GB or TB, with three digits."""
+    unit, factor = ("TB", 1e12) if number >= 1e12 else ("GB", 1e9) if number >= 1e9 else ("MB", 1e6) if number >= 1e6 else ("kB", 1e3)
     return f"{number / factor:.3g} {unit}"
 
 
@@ -738,10 +744,11 @@ my_guess = None  # tokens a second
 beside(my_guess, round(decode_bound(16.06e9, 0, 3.35e12)))
 
 # %% tags=["raises-exception"]
-print(f"{'Llama 3 8B on an H100, tokens a second':40}" + "".join(f"{header:>12}" for header in ("1 text", "8 texts", "32 texts")))
+batches = 1, 8, 32
+print(f"{'Llama 3 8B on an H100, tokens a second':40}" + "".join(f"{n} text{'s' * (n > 1)}".rjust(12) for n in batches))
 for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it has", 8, 2), ("8, and 8 bits", 8, 1)):
     kept = cache_bytes(32, kv_heads, 128, 8192, size)
-    bounds = (f"{decode_bound(16.06e9, kept, 3.35e12, n):,.0f}" if 16.06e9 + n * kept < 80e9 else "no room" for n in (1, 8, 32))
+    bounds = (f"{decode_bound(16.06e9, kept, 3.35e12, n):,.0f}" if 16.06e9 + n * kept < 80e9 else "no room" for n in batches)
     print(f"{name:40}" + "".join(f"{bound:>12}" for bound in bounds))
 
 # %% [markdown]
@@ -896,7 +903,7 @@ told = stories(200, seed=99)  # for measuring
 right = {g: answers(shared(g).eval(), told)["all"] for g in (4, 2, 1)}
 beside(my_guess, round(right[2], 2))
 for g, share in right.items():
-    print(f"{g} key-value heads: a cache of {cache_bytes(2, g, 12, 48, 4):,} bytes, {share:.0%} of the questions answered correctly")
+    print(f"{g} key-value head{'s' * (g > 1)}: a cache of {cache_bytes(2, g, 12, 48, 4):,} bytes, {share:.0%} of the questions answered correctly")
 
 # %% seconds=20 tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: 250 steps of training for each of three models, about 20 seconds
