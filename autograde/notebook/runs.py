@@ -244,6 +244,10 @@ def _explain(
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     _leave_out_packages(trace)
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
+    if isinstance(error, KeyboardInterrupt):
+        traceback.clear_frames(
+            trace
+        )  # IPython keeps it, and an endless loop may have filled the memory
 
 
 def _leave_out_packages(trace: TracebackType) -> None:
