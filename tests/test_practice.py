@@ -158,7 +158,9 @@ def test_a_case_of_what_is_not_written_is_not_called_right(shown: list[str]) -> 
 def test_of_what_was_not_called_no_mistake_and_no_wrong_line_is_named(shown: list[str]) -> None:
     with pytest.raises(practice.RubricFailed):
         cell(lambda x: it(x))  # noqa: F821
-    why = "Not checked: it is not defined yet. Run the cell that defines it."
+    why = (
+        "Not checked: it is not defined yet. Run the cell that defines it, under exactly this name."
+    )
     assert why in shown[0]
     assert "WRONG" not in shown[0]
     assert "Right so far" not in shown[0]

@@ -83,8 +83,14 @@ def half(cells: Cells) -> None:
     cells["apply_mask"].source = "def apply_mask(w, m):\n    raise NotImplementedError()"
 
 
+def renamed(cells: Cells) -> None:
+    """Under another name than the exercise's, a rubric finds nothing to judge."""
+    cells["apply_mask"].source = "def masked(w, m):\n    return w * m"
+
+
 WARNED: dict[str, tuple[Callable[[Path], object], str]] = {
     "half an answer": (of_cells(half), "apply_mask: not finished"),
+    "another name": (of_cells(renamed), "apply_mask: no cell defines it under this name"),
     "rubric never run": (forget, "apply_mask: its rubric has not been run"),
     "changed rubric": (
         of_cells(lambda cells: cells["test_apply_mask"].update(source="1")),

@@ -206,6 +206,7 @@ LIMITS_ON_PAGES = {
         f"{LIMITS.cell_seconds} s for a cell, {LIMITS.notebook_seconds} s for the notebook;",
         f"{KERNEL.cell_cpu_seconds} s for a cell, {KERNEL.cpu_seconds} s for the notebook, count",
         f"{KERNEL.memory_bytes >> 30} GB for all its processes",
+        f"a cell that fills {KERNEL.cell_memory_bytes / 2**30} GB is interrupted",
         f"{KERNEL.address_bytes_a_process >> 30} GB of address space",
         f"{KERNEL.processes} processes, {KERNEL.files_a_process} files in each",
         f"{KERNEL.scratch_bytes >> 20} MB and",
@@ -213,7 +214,8 @@ LIMITS_ON_PAGES = {
         f"has taken {LIMITS.hung_seconds} s, {LIMITS.hung_seconds + LIMITS.more_seconds} s on Dask",
     ),
     "docs/scores.md": (
-        f"longer than {LIMITS.cell_seconds} s, or uses more than {KERNEL.cell_cpu_seconds} s of",
+        f"longer than {LIMITS.cell_seconds} s, uses more than {KERNEL.cell_cpu_seconds} s of",
+        f"fills {KERNEL.cell_memory_bytes / 2**30} GB of memory",
         f"longer than {LIMITS.notebook_seconds} s |",
         f"more than {KERNEL.memory_bytes >> 30} GB of memory or {KERNEL.cpu_seconds} s of",
         f"more than {LIMITS.file_bytes // 10**6} MB |",

@@ -62,6 +62,7 @@ LIVES = [
     "dies with the template", "is gone when the run is killed", "sees no sign in what was read",
     "is interrupted", "shuts down when asked", "dies by exit", "dies by a signal", "restarts",
     "is interrupted for a cell's processor time", "of no cell is not interrupted for its time",
+    "is interrupted for a list without end",
     "outlives the interrupt of a cell", "draws what no other draws",
     "replaces a shared template that ended", "replaces one that died as it waited",
 ]  # fmt: skip

@@ -136,7 +136,8 @@ async def is_ended_for_its_memory() -> bool:
     limits = KernelLimits(memory_bytes=700 * 2**20)
     async with kernel(limits=limits) as k:
         k.client.execute(
-            "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n"
+            "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+            "for _ in range(4):\n    if os.fork() == 0:\n"
             "        x = bytearray(os.urandom(1) * (250 * 2**20)); time.sleep(60)\n"
         )
         return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
@@ -146,7 +147,8 @@ async def is_ended_for_its_page_tables() -> bool:
     """Reading memory that was never written takes no memory but that for the tables."""
     async with kernel(limits=KernelLimits(memory_bytes=700 * 2**20)) as k:
         k.client.execute(
-            "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_long\n"
+            "import ctypes, os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+            "libc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_long\n"
             "for _ in range(4):\n    if os.fork() == 0:\n"
             "        libc.prctl(15, b'VmPTE: 0 kB')\n"  # as the line is called that tells of them
             "        for n in range(1, 50_000):\n"
@@ -208,6 +210,23 @@ async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
         wall.next_cell()
         goes_on = "6" in await k.run("print(6)") and not await wall.why_it_was_interrupted()
         return "KeyboardInterrupt" in said and why.endswith("1 s of processor time") and goes_on
+
+
+async def is_interrupted_for_a_list_without_end() -> bool:
+    """The list is gone then, or the next one would end the kernel."""
+    async with kernel(limits=KernelLimits(memory_bytes=1000 * 2**20)) as k:
+        wall = k.manager.provisioner
+        await k.run("from autograde.notebook import watch; watch()")
+        for _ in range(2):
+            wall.next_cell()
+            said = await k.run(
+                "def f():\n    rows = []\n    while True: rows.append(str(len(rows)))\nf()"
+            )
+            why = await wall.why_it_was_interrupted()
+            if "KeyboardInterrupt" not in said or why != "used more than 750 MB of memory":
+                return False
+        wall.next_cell()
+        return "6" in await k.run("print(6)") and not await wall.why_it_was_interrupted()
 
 
 async def of_no_cell_is_not_interrupted() -> bool:
@@ -417,6 +436,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "goes by a name that is no text": goes_by_a_name_that_is_no_text,
     "is ended for its processor time": is_ended_for_its_processor_time,
     "is interrupted for a cell's processor time": is_interrupted_for_the_processor_time_of_a_cell,
+    "is interrupted for a list without end": is_interrupted_for_a_list_without_end,
     "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,
     "has a control group": has_a_control_group,
     "is ended for what its sockets hold": is_ended_for_what_its_sockets_hold,

@@ -143,6 +143,8 @@ def _explain(
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     _leave_out_packages(trace)
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
+    if isinstance(error, KeyboardInterrupt):  # IPython keeps the trace, and a loop its full list
+        traceback.clear_frames(trace)
 
 
 def _leave_out_packages(trace: TracebackType) -> None:

@@ -325,7 +325,7 @@ def stop_in_words(stopped: Stop | None) -> str:
         missing = f"Not checked: `{stopped.missing}` is not defined"
         if stopped.near:
             return f"{missing}, but `{stopped.near}` is. The name has to be `{stopped.missing}`."
-        return f"{missing} yet. Run the cell that defines it."
+        return f"{missing} yet. Run the cell that defines it, under exactly this name."
     if stopped.error == "KeyboardInterrupt":
         return f"The rubric was interrupted: {stopped.message or 'a call took too long'}."
     if stopped.error == "AcceleratorError":  # every later call on the GPU fails, right or wrong

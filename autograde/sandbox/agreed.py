@@ -6,7 +6,10 @@ HOME = "/home/student"
 SOCKETS = "/ipc"
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Processors that the system call filter supports: their column of numbers, their architecture."""
-MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
+MEMORY, PROCESSOR = "memory", "processor time"
+"""What the kernel is ended for."""
+CELL, CELL_MEMORY = "processor time of a cell", "memory of a cell"
+"""What a cell is interrupted for."""
 NEXT_CELL, SAY_TIME = 0, 255
 """Orders besides the signal numbers: another cell begins; say how much time was used."""
 
@@ -15,7 +18,8 @@ NEXT_CELL, SAY_TIME = 0, 255
 class KernelLimits:
     """The limits of one kernel, for all its processes together unless the name says otherwise.
 
-    A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
+    A cell that uses more than `cell_cpu_seconds` of processor time is interrupted, and so is one
+    that takes the memory past `cell_memory_bytes`: a list without end ends its own cell alone.
     """
 
     memory_bytes: int = 2 * 2**30
@@ -25,3 +29,8 @@ class KernelLimits:
     scratch_bytes: int = 256 * 2**20
     files_a_process: int = 256
     address_bytes_a_process: int = 6 * 2**30
+
+    @property
+    def cell_memory_bytes(self) -> int:
+        """Far enough below the limit that a cell can still be interrupted before the kernel is."""
+        return self.memory_bytes // 4 * 3

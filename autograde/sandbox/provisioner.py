@@ -24,7 +24,14 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 from autograde.course.lessons import CourseError, find_root, read_course
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
+from autograde.sandbox.agreed import (
+    CELL_MEMORY,
+    MEMORY,
+    NEXT_CELL,
+    PROCESSOR,
+    SAY_TIME,
+    KernelLimits,
+)
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
@@ -84,7 +91,9 @@ class WalledProvisioner(KernelProvisionerBase):
     reason: str = ""
     cell = 0
     interrupted: int | None = None
-    """The number of the cell that was interrupted for its processor time."""
+    """The number of the cell that the wall interrupted."""
+    by = ""
+    """The limit that it was interrupted for."""
     scarce: str = ""
     """What the kernel's user had used up at some time, if anything."""
     used: tuple[float, float] | None = None
@@ -189,6 +198,7 @@ class WalledProvisioner(KernelProvisionerBase):
             said = json.loads(message)
             self.code, self.reason = said.get("exit"), said.get("reason", "")
             self.interrupted = said.get("interrupted", self.interrupted)
+            self.by = said.get("by", self.by)
             self.scarce = said.get("scarce", self.scarce)
             self.used = said.get("used", self.used)
         return None
@@ -216,6 +226,8 @@ class WalledProvisioner(KernelProvisionerBase):
         await self.poll()
         if self.interrupted != self.cell:
             return ""
+        if self.by == CELL_MEMORY:
+            return f"used more than {self.limits.cell_memory_bytes // 2**20} MB of memory"
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
 
     async def seconds_used(self) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from autograde import progress
 from autograde.course.lessons import CourseError, named_cells, pick
 from autograde.files import write_whole
+from autograde.rubric.names import names_of
 from autograde.words import named
 from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer
@@ -68,9 +69,11 @@ def _check(project: Project, released: Path) -> Checked:
         return Checked(name, path, refused=str(error), begun=begun, warnings=warnings)
     mine, given = named_cells(record.nb), named_cells(original)
     changed = {each for each in lesson.worth if mine[each].source != given[each].source}
+    codes = [cell.source for cell in record.nb.cells if cell.cell_type == "code"]
+    bound = set[str]().union(*(names_of(code).bound for code in codes))
     for exercise in lesson.exercises:
         each = exercise.name
-        missing = _missing(path, each, mine[each].source, each in changed)
+        missing = _missing(path, each, mine[each].source, each in changed, each in bound)
         warnings += [f"{each}: {warning}" for warning in missing]
     warnings += [f"{each.name}: not begun" for each in lesson.written if each.name not in changed]
     warnings += [f"{cell}: {text}" for cell, notes in record.notes.items() for text in notes]
@@ -79,7 +82,7 @@ def _check(project: Project, released: Path) -> Checked:
     return Checked(name, path, begun=bool(changed), warnings=warnings)
 
 
-def _missing(path: Path, exercise: str, answer: str, begun: bool) -> Iterator[str]:
+def _missing(path: Path, exercise: str, answer: str, begun: bool, bound: bool) -> Iterator[str]:
     """Yield warnings where an answer is a stub, or is not what practice judged."""
     record = progress.record(path.parent, exercise)
     unsaved = record is not None and record.when > path.stat().st_mtime + SAVED_LATER_SECONDS
@@ -87,6 +90,8 @@ def _missing(path: Path, exercise: str, answer: str, begun: bool) -> Iterator[st
         yield "not begun"
     elif STUB in answer:
         yield f"not finished, `{STUB}` is still in it"
+    elif not bound:
+        yield "no cell defines it under this name"
     elif record is None:
         yield "its rubric has not been run here"
     elif not unsaved and record.answer not in ("", progress.digest_of_cell(answer)):

@@ -19,6 +19,7 @@ from typing import Any
 
 from autograde.sandbox.agreed import (
     CELL,
+    CELL_MEMORY,
     MEMORY,
     NEXT_CELL,
     PROCESSOR,
@@ -113,11 +114,11 @@ def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple
         if not scarce and (scarce := watch.scarce()):
             _say(line, scarce=scarce)
         reason = watch.look()
-        if reason == CELL and not select.select([line], [], [], 0)[0]:  # the next may have begun
-            _say(line, interrupted=watch.cell)
-            _signal(kernel, signal.SIGINT)
-        elif reason and reason != CELL:
+        if reason in (MEMORY, PROCESSOR):
             return -signal.SIGKILL, reason
+        if reason and not select.select([line], [], [], 0)[0]:  # the next may have begun
+            _say(line, interrupted=watch.cell, by=reason)
+            _signal(kernel, signal.SIGINT)
 
 
 def _poll(line: socket.socket) -> tuple[select.poll, int]:
@@ -140,6 +141,7 @@ class Watch:
         self.cell = 0
         self._next_look = 0.0
         self._maps: dict[Path, int] = {}
+        self._much = False
         # processor seconds used before this cell; before the first cell there is no limit
         self._before: float | None = math.inf
 
@@ -171,6 +173,12 @@ class Watch:
         room = limits.memory_bytes - self._of_maps(processes)
         if memory > room and sum(map(_share, processes)) > room:
             return MEMORY
+        much = memory > limits.cell_memory_bytes
+        much = much and sum(map(_share, processes)) > limits.cell_memory_bytes
+        if much and not self._much:  # what a cell keeps is not held against the next ones
+            self._much = True
+            return CELL_MEMORY
+        self._much = much
         if self._before is None:
             self._before = seconds
         if seconds - self._before > limits.cell_cpu_seconds:
