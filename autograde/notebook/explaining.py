@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import traceback
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -83,15 +84,17 @@ def _note(result: Any) -> None:
     """Note a run; say below a guess that it is empty, below a lesson's result what is not right."""
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
-    unsolved, wrong = practice.unsolved(), practice.wrong()
-    behind, waits_for = _behind(source, unsolved), _waits_for(source, error, unsolved)
     if error is not None and guesses(source):
         namespace()[GUESS] = None  # the guess before is not this one
     guess = namespace().get(GUESS)
-    note(Run(result.execution_count, source, said, behind, waits_for, running(), guess))
+    run = Run(result.execution_count, source, said, cell=running(), guess=guess)
+    if unsolved := practice.unsolved():
+        waits_for = _waits_for(source, error, unsolved)
+        run = replace(run, behind=_behind(source, unsolved), waits_for=waits_for)
+    note(run)
     if error is None:
         keep(source, namespace(), rubric)
-        _say_what_is_missing(source, behind & wrong)
+        _say_what_is_missing(source, run.behind & practice.wrong())
 
 
 def _behind(source: str, unsolved: set[str]) -> frozenset[str]:
