@@ -586,7 +586,7 @@ show(
 
 # %% [markdown]
 # At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 to
-# 655 ms in three runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
+# 670 ms in four runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
 # memory; a kernel, a compiled program that keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
@@ -707,8 +707,8 @@ for name in ("bfloat16", "(n, d)"):
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither
-# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took about 0.15 ms, other tiles 0.2 ms (with a mask) and
-# 0.8 ms (in float32), the matrix almost 3 ms.
+# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took 0.17 ms, other tiles 0.3 ms (with a mask) and
+# 0.9 ms (in float32), the matrix about 3 ms.
 #
 # ## 7 A sliding window, and your code in the trained model
 #
@@ -985,7 +985,7 @@ print("within 0.000000000001 of autograd:", all((one - other).abs().max().item()
 
 # %% [markdown]
 # **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. The cell needs a GPU.
-# On the H200 it took 4.1 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
+# On the H200 it took 4 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: the same tiles, compiled; needs a GPU
