@@ -500,12 +500,13 @@ def _(r):
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
+p = 0.5  # then others
 values = 1 + 0.3 * torch.randn(16, 1)  # (16, 1)
 rows = {"0.85 on one word": torch.tensor([[0.85] + 15 * [0.01]]), "1/16 on each word": torch.full((1, 16), 1 / 16)}
-drawn = {name: (inverted_dropout(row.expand(20_000, 16), 0.5, True) @ values)[:, 0] for name, row in rows.items()}
+drawn = {name: (inverted_dropout(row.expand(20_000, 16), p, True) @ values)[:, 0] for name, row in rows.items()}
 for name, row in rows.items():
     print(f"{name:>17}: mean {drawn[name].mean():.2f}, without dropout {(row @ values).item():.2f}; "
-          f"standard deviation {drawn[name].std():.2f}, by your formula {spread_after_dropout(row, values, 0.5).item():.2f}")
+          f"standard deviation {drawn[name].std():.2f}, by your formula {spread_after_dropout(row, values, p).item():.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -527,7 +528,7 @@ show(
         two_histograms,
         {name: numbers.tolist() for name, numbers in drawn.items()},
         {name: (row @ values).item() for name, row in rows.items()},
-        {name: spread_after_dropout(row, values, 0.5).item() for name, row in rows.items()},
+        {name: spread_after_dropout(row, values, p).item() for name, row in rows.items()},
     ),
     "Two histograms of one number of a context vector under dropout. With 0.85 on one word there are two separate humps, near 0 and near twice the mean, "
     "and nothing at the mean itself. With equal weights there is one bell around the mean, about a quarter as wide.",

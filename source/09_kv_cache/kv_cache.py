@@ -515,12 +515,10 @@ with torch.no_grad():
 print(f"{same} of {len(plain)} stories are the same; scores differ by less than 0.0001: {apart.item() < 1e-4}")
 
 # %% [markdown]
-# How much work is a step now?
-#
-# **Predict, then run.** The last step reads 47 words, or with the cache one. How many times as many multiplications do the 47 take?
+# **Predict, then run.** How many times less work is the last step now?
 
 # %%
-my_guess = None  # times as many
+my_guess = None  # times less: the last step has 47 words
 
 # %% tags=["raises-exception"]
 # demonstration: counts multiplications in each step, without and with the cache
