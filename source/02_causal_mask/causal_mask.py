@@ -458,9 +458,9 @@ for name, way in {"your mask alone": not_renormalised, "your tril_causal_weights
 beside(my_guess, ", ".join(cheats) or "none")
 
 # %% [markdown]
-# **The leak is enough.** With the mask alone the loss is far lower in one pass than word by word: one more cheat, and it writes like one. From another
-# start the loss in one pass may end above 0.41, and the gap is still there: a loss that is possible proves nothing. With your `tril_causal_weights` both
-# losses are the same, and the model has begun to tell stories.
+# **The leak is enough.** With the mask alone the loss is far lower in one pass than word by word: one more cheat, and it writes like one. So it was from
+# all of 12 starts: 0.36 to 0.51 in one pass, 1.42 to 2.28 word by word. But only six ended below 0.41: **a loss that is possible proves nothing.** With
+# your `tril_causal_weights` both losses are the same, and the model has begun to tell stories.
 #
 # ## 4 The crack
 #
