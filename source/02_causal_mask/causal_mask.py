@@ -593,8 +593,8 @@ beside(my_guess, better["not renormalised"])
 
 # %% [markdown]
 # Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
-# without any mask, the same parameters make a worse model. Read word by word, most of it comes back: nothing follows the last word, so in layer 1 its row
-# is right. The rows before it are still wrong, and layer 2 reads them.
+# without any mask, the same parameters make a worse model. Read word by word, most of it comes back, as nothing follows the last
+# word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
 # Your mask in the explorer: press words, and see what is hidden from each.
 
