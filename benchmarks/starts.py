@@ -7,7 +7,7 @@ Lesson 07: the right answers of the whole model, trained as in part 6.
 
     python benchmarks/starts.py [--starts 12]
 
-Each is trained as in its lesson: 12 starts take about four minutes of one core.
+Each is trained as in its lesson: 12 starts take about three minutes of one core.
 """
 
 import argparse
