@@ -266,7 +266,7 @@ def test_a_mask_is_judged_as_it_is() -> None:
     ("body", "said"),
     [
         ("assert n >= 1", ""),
-        ("pass", "future_mask(0) returns a result, expected a ValueError."),
+        ("pass", "future_mask(0) returns None, expected a ValueError."),
         (
             "if n < 1: raise KeyError(n)",
             "future_mask(0) raises KeyError: 0, expected a ValueError.",
@@ -294,7 +294,7 @@ def gives_up(n: int) -> None:
     ("body", "said"),
     [
         ("raise RuntimeError('after 50 steps')", ""),
-        ("return None", "it(2) returns a result, expected a RuntimeError."),
+        ("return None", "it(2) returns None, expected a RuntimeError."),
         ("raise ValueError(n)", "it(2) raises ValueError: 2, expected a RuntimeError."),
         ("raise KeyError(n)", "it(2) raises KeyError: 2, expected a RuntimeError."),
         ("return it(n)", "it(2) raises RecursionError: maximum recursion depth exceeded"),

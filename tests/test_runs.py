@@ -149,6 +149,19 @@ def test_an_interruption_is_one_line(
     assert said(shell, of_a_rubric, capsys) == "f(2)\n"
 
 
+def test_an_interruption_of_an_import_asks_for_a_restart(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "large_package.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = f"{explaining.BROKEN_OFF}\n"
+    assert said(shell, "import large_package", capsys).endswith(line)
+    assert explaining.BROKEN_OFF not in said(shell, "raise KeyboardInterrupt", capsys)
+
+
 def test_a_result_of_a_wrong_answer_says_so(
     shell: InteractiveShell,
     capsys: pytest.CaptureFixture[str],

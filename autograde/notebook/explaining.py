@@ -13,11 +13,11 @@ import os
 import re
 import sys
 import sysconfig
-import traceback
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from traceback import clear_frames, walk_tb
+from types import CodeType, TracebackType
 from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
@@ -37,6 +37,7 @@ DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 """What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
 INSTALLED = sysconfig.get_path("purelib")
+BROKEN_OFF = "Python was loading a package just then, and will not finish: restart the kernel."
 SKIPPED = "A demonstration: it is not run in grading."
 EMPTY = "No guess yet. Write one in place of None, and run this cell again."
 
@@ -131,6 +132,8 @@ def _explain(
         at = outcome_of(error).at
         if not hasattr(error, "_render_traceback_"):  # a rubric names the call that took too long
             said = f"Interrupted in {at}" if at else "Interrupted."
+        if any(_is_a_package(frame.f_code) for frame, _ in walk_tb(trace)):
+            said = f"{said or error} {BROKEN_OFF}"
     elif name and _was_skipped(name):
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
     elif isinstance(error, NameError) and name and practice.has_not_run(name):
@@ -147,7 +150,12 @@ def _explain(
     _leave_out_packages(trace)
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
     if isinstance(error, KeyboardInterrupt):  # IPython keeps the trace, and a loop its full list
-        traceback.clear_frames(trace)
+        clear_frames(trace)
+
+
+def _is_a_package(code: CodeType) -> bool:
+    """Return whether code is that of a module which is being imported."""
+    return code.co_name == "<module>" and Path(code.co_filename).is_file()
 
 
 def _leave_out_packages(trace: TracebackType) -> None:
@@ -191,9 +199,7 @@ def _functions(error: BaseException | None) -> list[list[str]]:
     A method goes by the name of its class.
     """
     trace = error.__traceback__ if error else None
-    codes = [
-        frame.f_code for frame, _ in traceback.walk_tb(trace) if frame.f_globals is namespace()
-    ]
+    codes = [frame.f_code for frame, _ in walk_tb(trace) if frame.f_globals is namespace()]
     return [
         [
             code.co_qualname.partition(".")[0],

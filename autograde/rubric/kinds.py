@@ -45,7 +45,8 @@ class Kind:
         if got.error == NOT_REACHED:
             return differs("")
         if expected.outcome.refused:
-            return SAME if got.refused else differs("returns a result, expected a ValueError")
+            result = "None" if got.value is None else "a result"
+            return SAME if got.refused else differs(f"returns {result}, expected a ValueError")
         if got.error is not None:
             return differs(describe_error(got))
         return self.compare_values(got.value, expected.outcome.value)

@@ -414,7 +414,9 @@ def count_parameters(module):
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
     layers = r.module("two layers", m, n)
-    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m).double(),), (r.module("two layers of one size", n).to("meta"),), (nn.Embedding.from_pretrained(r.normal(n, m), freeze=False),), (nn.ReLU(),))
+    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters,
+        (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m).double(),), (r.module("two layers of one size", n).to("meta"),),
+        (nn.Embedding.from_pretrained(r.normal(n, m), freeze=False),), (nn.ReLU(),))
     layers[0].requires_grad_(False)
     r.idea.each("buffers and frozen parameters do not count, a shared weight counts once", count_parameters, (r.module("with buffers", n, m),), (r.module("half frozen", n, m),), (layers,), (r.module("shared weight", n, m),))
     r.unchanged("leaves the module as it was")
@@ -540,9 +542,16 @@ def peeks(module, x):
 def _(r):
     x, t = r.normal(3, 12, 4), r.integer(3, 8)
     r.each("tells layers that look ahead from layers that do not", peeks, *r.modules(x, *r.examples.LAYERS))
-    r.idea.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (3, 4), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))), *((r.module("one glance, behind a gate", 4, at, to), x) for at, to in 2 * ((0, 1), (t, 11), (t, t + 1), (10, 11))))
+    r.idea.each("one token that looks at one other", peeks,
+        *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (3, 4), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))),
+        *((r.module("one glance, behind a gate", 4, at, to), x) for at, to in 2 * ((0, 1), (t, 11), (t, t + 1), (10, 11))))
     r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()", *4 * ["dropout and a gate"]))
-    r.each("small outputs; a faint look; rounding; float64; one token alone; a text that ends in zeros", peeks, (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x), (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("recurrent, half in training", 4).double(), x.double()), *((r.module("one glance, behind a gate", 4, t, to).double(), x.double()) for to in (t + 1, t + 2, 10, 11)), (r.module("attention without a mask", 4), x[:, :1]), *((r.module(name, 4, t, 11), torch.cat((x[:, :11], 0 * x[:, 11:]), dim=1)) for name in ("one glance", "one glance that lowers")))
+    r.each("small outputs; a faint look; rounding; float64; one token alone; a text that ends in zeros", peeks,
+        (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x),
+        (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("recurrent, half in training", 4).double(), x.double()),
+        *((r.module("one glance, behind a gate", 4, t, to).double(), x.double()) for to in (t + 1, t + 2, 10, 11)),
+        (r.module("attention without a mask", 4), x[:, :1]),
+        *((r.module(name, 4, t, 11), torch.cat((x[:, :11], 0 * x[:, 11:]), dim=1)) for name in ("one glance", "one glance that lowers")))
     r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]

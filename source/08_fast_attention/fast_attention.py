@@ -635,7 +635,9 @@ def _(r):
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(4, 4, 6, 5) for _ in range(3)]
     rising = torch.full((6, 3), 1e5, device=device), 2e5 * torch.arange(6.0, device=device).repeat(3, 1).T, one[2]  # each score 35 billion above the last
     r.idea.each("True hides, whatever the scores: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*rising, causal))
-    r.idea.each("any other mask: for each sentence or head, or hiding nothing", with_sdpa, (*one, r.mask(6, 6)), (*one, causal.triu(2)), (*heads, r.mask(4, 1, 6, 6)), (*heads, r.mask(4, 6, 6)), (*heads, r.mask(4, 1, 1, 6)), (*heads, torch.zeros_like(causal)), (*(x[:1] for x in one), causal[:1, :1]))
+    r.idea.each("any other mask: for each sentence or head, or hiding nothing", with_sdpa,
+        (*one, r.mask(6, 6)), (*one, causal.triu(2)), (*heads, r.mask(4, 1, 6, 6)), (*heads, r.mask(4, 6, 6)), (*heads, r.mask(4, 1, 1, 6)),
+        (*heads, torch.zeros_like(causal)), (*(x[:1] for x in one), causal[:1, :1]))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
     r.forbids("leaves the softmax to PyTorch's function", with_sdpa)
 

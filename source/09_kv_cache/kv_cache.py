@@ -849,7 +849,9 @@ def grouped_query_attention(q, k, v):
 @rubric("grouped_query_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     q, k, v = 2 * r.normal(2, 6, 8, 3), 2 * r.normal(2, 2, 8, 3), r.normal(2, 2, 8, 3)
-    r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]), (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
+    r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention,
+        (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]),
+        (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
     r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 8, 3), r.normal(2, 6, 8, 3)))
     low = torch.full_like(q, 1e5), torch.full_like(k, -1e5), v  # scores of -17 billion
     r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)

@@ -187,7 +187,7 @@ def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = Value
         return f"raises {family(other)}: {other}"
     if isinstance(result, BaseException):
         return RETURNED
-    return "returns a result"
+    return "returns None" if result is None else "returns a result"
 
 
 def family(error: BaseException) -> str:
