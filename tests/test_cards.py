@@ -17,6 +17,7 @@ from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.installed import Installed
 from autograde.notebook import practice, recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page
+from autograde.rubric import runs
 from autograde.rubric.given import PLACE, Given
 from autograde.rubric.panel import plain
 from autograde.rubric.session import CellEnded
@@ -184,7 +185,8 @@ def test_a_notebook_alone_asks_the_questions_of_its_lesson(
     values = {PLACE: Given(named_cells(nb)["setup"].source)}
     kernel = SimpleNamespace(user_ns=values, starting_dir=str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(practice, "get_ipython", lambda: kernel)
+    for module in (practice, runs):
+        monkeypatch.setattr(module, "get_ipython", lambda: kernel)
     brought = Installed("this-course", lesson.released_notebook.parent.parent)
     monkeypatch.setattr(practice, "installed", lambda: (brought,))
     recall()
