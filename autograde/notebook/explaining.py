@@ -1,4 +1,4 @@
-"""What a kernel says below a cell that has run: why it failed, or that it uses a wrong answer.
+"""Sentences below a cell that has run: why it failed, or that it uses a wrong answer.
 
 A cell that fails because an earlier exercise is not right says so in one line.
 

@@ -17,14 +17,10 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a cell looks up, its functions included, and those that it binds.
-
-    `imported` are those that it binds by an import.
-    """
+    """The names that a cell looks up, its functions included, and those that it binds."""
 
     used: frozenset[str] = frozenset()
     bound: frozenset[str] = frozenset()
-    imported: frozenset[str] = frozenset()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -59,8 +55,7 @@ def read_names(source: str) -> Names:
             if s.is_declared_global():
                 bound.add(s.get_name())
     used |= _changed_names(source) & bound
-    imported = (s.get_name() for s in symbols if s.is_imported())
-    return Names(frozenset(used), frozenset(bound), frozenset(imported))
+    return Names(frozenset(used), frozenset(bound))
 
 
 def _changed_names(source: str) -> set[str]:
