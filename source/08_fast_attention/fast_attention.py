@@ -92,8 +92,8 @@ print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorc
 
 # %% [markdown]
 # The numbers are the same, the memory is not. A matrix of 4,096 × 4,096 takes 64 MiB, and two are held at once, scores and weights. The result takes
-# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without having them? You find out here, and build it: the idea is
-# called **FlashAttention**.
+# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without holding them all at once? You find out here, and build it:
+# the idea is called **FlashAttention**.
 #
 # - You read a softmax in blocks, and merge attention over parts of the keys.
 # - You write attention in tiles, and measure what that saves and what it does not.
@@ -123,7 +123,7 @@ print(answer[: answer.index(".") + 1])
 print(f"{len(words)} words: {weights.numel():,} attention weights are made, {2 * len(words) * 48:,} numbers leave the heads")
 
 # %% [markdown]
-# The weights are used once and forgotten. For 25 words nobody minds.
+# The weights are used once and forgotten.
 #
 # **Predict, then run.** A text of 100,000 words, one head of one layer, 4 bytes a number. How many gigabytes does the matrix take?
 
@@ -134,8 +134,8 @@ my_guess = None  # gigabytes
 beside(my_guess, 100_000**2 * 4 / 1e9)
 
 # %% [markdown]
-# The context vectors of that head (64 numbers a word) take 0.03 GB. A processor has two kinds of memory. Here they are for an NVIDIA A100 (Dao et
-# al. 2022, figure 1):
+# The context vectors of that head (64 numbers a word) take 0.03 GB. A processor has two kinds of memory, here an NVIDIA A100's (Dao et al. 2022,
+# figure 1):
 #
 # | | holds | moves |
 # |---|---|---|
@@ -243,6 +243,8 @@ for block in (1, 4, 12):
 print("PyTorch: ", " ".join(f"{weight:.3f}" for weight in row.softmax(dim=-1).tolist()))
 
 # %% [markdown]
+# A pass for m and one for the sum give this as well, but read everything twice. In part 3 the scores are gone.
+#
 # ## 3 Partial results merge
 #
 # A context vector is made of two sums of the same exponentials:
@@ -351,12 +353,13 @@ for name, part in parts.items():
     print(f"{name:>8}: m {part[0].item():5.2f}, l {part[1].item():.2f}, share {shares[name]:.2f}")
 looks = attention_of(model, words)[1, 1, she]  # (n,)
 print(f"the weight of {words[looks.argmax()]} alone, from all words at once: {looks.max():.2f}")
-apart = (o / l - plain_attention(q[[she]], k[: she + 1], v[: she + 1])).abs().max().item()
-print("merged and divided, within 0.00001 of all words at once:", apart < 1e-5)
+whole = plain_attention(q[[she]], k[: she + 1], v[: she + 1])
+average = sum(o / l[..., None] for _, l, o in parts.values()) / 2
+print("merged and divided, within 0.00001 of all words at once:", (o / l[..., None] - whole).abs().max().item() < 1e-5)
+print(f"a plain average of both context vectors: numbers of up to {whole.abs().max():.1f} are off by up to {(average - whole).abs().max():.1f}")
 
 # %% [markdown]
-# *She* looks at *books*, in the first part: a plain average of both context vectors would be far off. There may be any number of parts, of any size, in
-# any order. Here are eight, in float64:
+# *She* looks at *books*, in the first part, so a plain average is far off. There may be any number of parts, of any size, in any order. Here are eight:
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -503,7 +506,7 @@ n, d, block = 4096, 64, 128
 beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block), 1))
 
 # %% [markdown]
-# Now measure memory and time, also with gradients, as in training.
+# Now measure memory and time, also with gradients.
 
 # %% seconds=15 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
@@ -551,10 +554,10 @@ print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for 
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-H200 = {  # NVIDIA H200, torch 2.11, forward pass: milliseconds and MiB
-    "the matrix": ([0.141, 0.359, 1.38, 5.7, 18.5, 57.9], [49, 196, 784, 3136, 12544, 50176]),
-    "tiles of 512, a Python loop": ([0.874, 2.44, 7.21, 24.6, 98.9, 364], [34, 35, 37, 41, 49, 81]),
-    "PyTorch": ([0.0359, 0.044, 0.0844, 0.222, 0.721, 2.38, 9.31, 38.7], [1, 2, 4, 8, 16, 32, 64, 128]),
+H200 = {  # NVIDIA H200, torch 2.11, forward pass: milliseconds and MiB, as in docs/gpu.md
+    "the matrix": ([0.419, 0.457, 1.42, 5.75, 18.4, 58.1], [49, 196, 784, 3136, 12544, 50176]),
+    "tiles of 512, a Python loop": ([2.45, 4.4, 17.9, 40.1, 141, 670], [34, 35, 37, 41, 49, 81]),
+    "PyTorch": ([0.0483, 0.0516, 0.125, 0.234, 0.685, 2.46, 9.17, 38.1], [1, 2, 4, 8, 16, 32, 64, 128]),
 }
 
 
@@ -581,12 +584,12 @@ def costs(measured):
 show(
     chart(costs, H200),
     "Two log-log charts against 1,024 to 131,072 tokens, measured on an NVIDIA H200. Memory: the matrix rises from 49 MiB to 50,176 MiB at 32,768 tokens and is out of "
-    "memory at 65,536; tiles in a Python loop stay between 34 and 81 MiB, PyTorch between 1 and 128. Time at 32,768: the matrix 57.9 ms, the Python loop 364 ms, PyTorch 2.4 ms.",
+    "memory at 65,536; tiles in a Python loop stay between 34 and 81 MiB, PyTorch between 1 and 128. Time at 32,768: the matrix 58 ms, the Python loop 670 ms, PyTorch 2.5 ms.",
 )
 
 # %% [markdown]
-# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.4 ms. The Python loop saves the memory and loses the time: 364 to
-# 670 ms in four runs. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
+# At 32,768 tokens the matrix takes 49 GiB and 58 ms, PyTorch 32 MiB and 2.5 ms. The Python loop saves the memory and loses the time:
+# 670 ms. It sends 2,080 tiles to the GPU one by one, and each of a tile's twenty steps writes its result out. **The idea saves
 # memory; a kernel, a compiled program that keeps a tile in fast memory, saves time.**
 #
 # ## 6 PyTorch's way
@@ -669,8 +672,8 @@ print("two queries, causal_lower_right, the right vectors:", torch.allclose(lowe
 #
 # **What reaches FlashAttention?** PyTorch chooses among several kernels. The next cell allows FlashAttention alone.
 #
-# **Predict, then run.** Which of these causal calls does it refuse: bfloat16 (16-bit numbers), float32, the mask as `attn_mask`, or `(n, d)` in place of
-# `(1, 1, n, d)`?
+# **Predict, then run.** Which of these causal calls does it refuse on this processor: bfloat16 (16-bit numbers), float32, the mask as `attn_mask`, or
+# `(n, d)` in place of `(1, 1, n, d)`?
 
 # %%
 my_guess = None  # some of: "bfloat16", "float32", "attn_mask", "(n, d)"
@@ -708,9 +711,9 @@ for name in ("bfloat16", "(n, d)"):
     print(f"{name:>8}, any kernel allowed: {most_memory(attend, *qkv):.1f} MiB")
 
 # %% [markdown]
-# On a CPU it takes all that have four dimensions. With `(n, d)` PyTorch makes the matrix, without a word. On a GPU FlashAttention takes neither
-# float32 nor an `attn_mask`, and other kernels step in. On the H200 (4,096 tokens, causal) it took 0.17 ms, other tiles 0.3 ms (with a mask) and
-# 0.9 ms (in float32), the matrix about 3 ms.
+# On a CPU it takes all that have four dimensions; on a GPU it refuses float32 and `attn_mask`, too, and other kernels step in. With `(n, d)` PyTorch
+# makes the matrix, without a word. On the H200 (eight heads, 4,096 tokens, causal) FlashAttention took 0.17 ms; PyTorch, free to choose, took 0.12, as
+# do cuDNN's tiles. Those took 0.29 with a mask; others, in float32, 0.87.
 #
 # ## 7 A sliding window, and your code in the trained model
 #
@@ -921,7 +924,7 @@ apart = (theirs.eval()(x, x, x, attn_mask=future(len(words)).cpu(), need_weights
 print("PyTorch's layer, within 0.0001 of the trained one:", apart < 1e-4)
 
 # %% [markdown]
-# **Predict, then run.** And with `is_causal=True` in place of the mask?
+# **Predict, then run.** And with `is_causal=True` in place of the mask, under `no_grad()`?
 
 # %%
 my_guess = None  # for train() and for eval(), each "hides the future", "sees the future" or "an error"
@@ -938,13 +941,13 @@ with torch.no_grad():
 beside(my_guess, said)
 
 # %% [markdown]
-# There it makes no mask; you have to pass one as well. Without it, `train()` raises an error, `eval()` does not.
+# There it makes no mask; you have to pass one as well. Without it the layer raises an error, except in `eval()` under `no_grad()`: there it silently
+# sees the future.
 #
 # ## Summary
 #
 # - Attention over some keys is three things, m, l and o. **Partial results merge** exactly, in any order.
-# - In **tiles** the memory grows with n, the arithmetic with n². Time is saved by compiled kernels that keep a tile in fast memory. In training the
-#   backward pass has to make the tiles again.
+# - In **tiles** the memory grows with n, the arithmetic with n². Time is saved by compiled kernels that keep a tile in fast memory.
 # - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part. `is_causal=True` is for square scores.
 # - With a **sliding window** the work grows with n; each layer carries information `window - 1` tokens further.
 #
@@ -986,8 +989,8 @@ with torch.no_grad():
 print("within 0.000000000001 of autograd:", all((one - other).abs().max().item() < 1e-12 for one, other in zip(found, wanted)))
 
 # %% [markdown]
-# **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. The cell needs a GPU.
-# On the H200 it took 4 ms for 32,768 tokens, where the Python loop took at least 364, PyTorch 2.5.
+# **The forward pass as a kernel**, in Triton, a Python that compiles for GPUs: one program for each head and block of queries. On the H200 it
+# took 4 ms for 32,768 tokens, where the Python loop took 670, PyTorch 2.5.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: the same tiles, compiled; needs a GPU

@@ -100,7 +100,7 @@ print(fill(" ".join(story), 96))
 print(f"{len(story) - len(beginning)} words written,", " + ".join(map(str, [*read[:3], "…", read[-1]])), "=", sum(read), "words read")
 
 # %% [markdown]
-# It read 726 words to write 33. Before the end of this lesson the same model, with your code in it, reads 38, and writes the same story.
+# It read 726 words to write 33. How few could do? By the end of part 4 the same model, with your code in it, writes the same story and reads far fewer.
 #
 # - You find out which numbers never change while a model writes, and keep them in a **KV cache**.
 # - You write attention that goes on where it stopped, and meet a bug that raises no error.
@@ -205,10 +205,10 @@ explore(
 #
 # ```
 # append(k, v)   of n new tokens, (b, h, n, d) each
-#    ──►         all keys and all values so far, (b, h, length, d) each
+#    ──►         all keys and all values so far, as a pair, (b, h, length, d) each
 # ```
 #
-# - `length`, an attribute or a property, counts the tokens. `reset()` empties the cache, for a batch of any size.
+# - `length`, an attribute or a property, counts the tokens. `reset()` empties the cache; the next batch may have another size.
 # - Tokens that do not all fit raise a `ValueError`, and the cache is as before.
 # - What `append` returned stays right until `reset()`.
 
@@ -515,10 +515,10 @@ with torch.no_grad():
 print(f"{same} of {len(plain)} stories are the same; scores differ by less than 0.0001: {apart.item() < 1e-4}")
 
 # %% [markdown]
-# **Predict, then run.** How many times less work is the last step now?
+# **Predict, then run.** How many times less work is the last step of a text of 48 words now?
 
 # %%
-my_guess = None  # times less: the last step has 47 words
+my_guess = None  # a number
 
 # %% tags=["raises-exception"]
 # demonstration: counts multiplications in each step, without and with the cache
@@ -559,6 +559,7 @@ show(
 
 # %% [markdown]
 # Without a cache a step costs more with every word. With it the cost hardly grows: the new word still looks at every key, but no key is computed twice.
+# The factor is the number of words read: one word instead of 47 passes each matrix, and one query instead of 47 meets the keys.
 #
 # ### Open the cache
 #
@@ -652,9 +653,24 @@ for name, (right, other) in forgetting(stories(200, seed=99)).items():
 
 # %% [markdown]
 # Forget the right place, and most answers name the other person's. **One entry holds the fact, and hardly any later word has kept it**, though all
-# could read it. Forget the other place, or a word drawn from the rest, and nothing happens. (Change `asked` and `forgotten`: end with *who is she ?*, and
-# forget *Anna*. Or let *Tom is in the gym . he sees a bat . is it alive ?* forget *gym*.) A cache that runs out of room must know what it can do
-# without: H2O (Zhang et al. 2023) throws out the words that got the least weight.
+# could read it. Forget the other place, or a word drawn from the rest, and nothing happens.
+# (Change `asked` and `forgotten`: end with *who is she ?*, and forget *Anna*.)
+#
+# **Predict, then run.** Tom is in the gym and sees a bat, so it is of wood. The word *bat* read *gym* when it came in (lesson 03). Now *gym* leaves the
+# cache, and only `?` has not read it yet. Is the bat alive?
+
+# %%
+my_guess = None  # "yes" or "no"
+
+# %% tags=["raises-exception"]
+bat = begin("Tom is in the gym . he sees a bat . is it alive ?")
+beside(my_guess, go_on(bat, [bat.index("gym")]))
+print("with all words:", go_on(bat))
+print("answers that change, word by word:", ", ".join(f"{word} {go_on(bat, [place])}" for place, word in enumerate(bat[:-1]) if go_on(bat, [place]) != go_on(bat)))
+
+# %% [markdown]
+# What the bat knew is not enough: `?` reads *gym* itself. A cache that runs out of room must know what it can do without: H2O (Zhang et al. 2023)
+# keeps the latest words, and of the others those that got the most weight.
 #
 # ## 5 What a cache costs
 #
@@ -753,8 +769,8 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 # (Texts of 8,192 tokens; an H100 has room for 80 GB.) **Batches** help most: one reading of the weights serves all texts, until the caches weigh as
 # much. (No single text gets faster.) Then **shared heads** (part 7) and **8-bit caches** help.
 #
-# Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
-# 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count.
+# Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.271 ms, 8 texts 0.272, 64 texts 0.293,
+# 256 texts 0.402 ms. With one text that is 3.96 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count.
 #
 # **Predict, then run.** And here, with your layer and cache: how many times as long as one text do 32 take?
 
@@ -821,6 +837,8 @@ print(f"{len(pieces)} pieces of your cache, merged, within 0.000000000001 of PyT
 # same keys. That is **grouped-query attention**; with one key-value head for all it is called multi-query attention.
 #
 # ### Exercise: `grouped_query_attention` (4 points)
+#
+# Scaled dot-product attention, as in lesson 01, for heads that share keys and values.
 #
 # ```
 # q (b, h, n, d)   k, v (b, g, n, d)   ──►   context vectors (b, h, n, d), causal
