@@ -364,11 +364,11 @@ def trained_mask(mask_too):
 fixed, drifted = trained_mask(False), trained_mask(True)
 show(
     panels(
-        heatmap(fixed, tokens, tokens, title="weights, the mask fixed", limits=(-1, 1), bar=False),
+        heatmap(fixed, tokens, tokens, title="weights, the mask fixed", hidden=future(6), limits=(-1, 1), bar=False),
         heatmap(drifted, tokens, tokens, title="weights, the mask trained", limits=(-1, 1)),
         size=(11, 4.4),
     ),
-    "Two heatmaps of weights after training. Left, with the mask fixed, all above the diagonal are zero. Right, with the mask trained too, "
+    "Two heatmaps of weights after training. Left, with the mask fixed, all above the diagonal are hidden. Right, with the mask trained too, "
     f"most words give most of their weight to later words, up to {drifted[future(6)].max():.2f}, and a few weights are negative.",
 )
 beside(my_guess, round(drifted[future(6)].max().item(), 2))
@@ -424,7 +424,7 @@ def _(r):
 # %% [markdown]
 # Training leaves a frozen parameter alone. So a trained model can be taught something new by few of its numbers, called **fine-tuning**. The new rule:
 # *kicks* and *reads* change places. Balls are read, books are kicked. The opening's model gets 60 steps, and only one matrix of its second layer may
-# learn, 2,304 of 64,608 numbers.
+# learn, 2,304 of the model's 64,608 parameters.
 #
 # **Predict, then run.** With which of the three matrices does it learn the rule?
 
@@ -652,7 +652,7 @@ show(
 )
 
 # %% [markdown]
-# Yours has two triangles, one for each sentence. The other has a third: the first sentence reaches the second. But no *later* place is seen, so `peeks`
+# Yours has two triangles, one for each sentence. The other has a third: the first sentence reaches the second. But no *later* position is seen, so `peeks`
 # has nothing to say. Test with sentences that differ.
 #
 # ## 5 Your layer in the trained model
@@ -702,10 +702,10 @@ for last in ("she", "he"):
     print("     next word:", ", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(yours, words).items())[:2]))
 
 # %% [markdown]
-# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Only *where* goes wrong. Tell your layers in twelve
-# stories where she is (*she's outside*), and ask.
+# *she* looks at what Anna has, *he* at what Tom has, and the verb follows. Only *where* goes wrong. Twelve short stories say where
+# she is, such as *she's outside*, and ask.
 #
-# **Predict, then run.** With what probability do they name the place?
+# **Predict, then run.** With what probability do your layers name the place?
 
 # %%
 my_guess = None  # a number from 0 to 1
