@@ -217,8 +217,8 @@ print("batch", tuple(batch.shape), "-> context vectors", tuple(wrapper(batch).sh
 table(wrapper(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "head 1: 1"])
 
 # %% [markdown]
-# Does training find the two rows by itself? In random sentences each word, three numbers and its position, should pass on two vectors of the same kind:
-# the word before it, and the one before that. Your wrapper and a linear layer learn it, with six numbers shared out among 1, 2 or 6 heads.
+# Does training find the two rows by itself? In random sentences a word is three numbers and a position. Each is to end up with two vectors of the
+# same kind: the word before it, and the one before that. Your wrapper and a linear layer learn it, with six numbers shared out among 1, 2 or 6 heads.
 #
 # **Predict, then run.** Two heads of three end with an error near 0. And one head of six? Six heads of one?
 
@@ -331,9 +331,9 @@ with torch.no_grad():
 # ```
 # x                 (b, n, d)                   token 0:  0 1 2 3
 #                                               token 1:  4 5 6 7
-# view              (b, n, heads, d / heads)    token 0:  0 1 | 2 3
+# cut               (b, n, heads, d / heads)    token 0:  0 1 | 2 3
 #                                               token 1:  4 5 | 6 7
-# transpose 1, 2    (b, heads, n, d / heads)    head 0:  token 0:  0 1
+# heads in front    (b, heads, n, d / heads)    head 0:  token 0:  0 1
 #                                                        token 1:  4 5
 #                                               head 1:  token 0:  2 3
 #                                                        token 1:  6 7
@@ -499,7 +499,8 @@ my_guess = None  # a number
 torch.manual_seed(0)
 queries, keys = (split_heads(torch.randn(1, 2000, 12), 3) for _ in range(2))  # every number has a spread of 1
 spread = (queries @ keys.mT).std().item()
-beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
+beside(my_guess, round(spread**2, 1))
+print(f"the scores have a spread of {spread:.2f}, the square root of {spread**2:.1f}: divided by it, they have a spread of 1")
 
 # %% [markdown]
 # A score is a dot product of as many numbers as **one head** has (lesson 01).
@@ -760,8 +761,6 @@ for name, model in {"as it came": four_heads, "your layers": yours, "your layers
 explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 
 # %% [markdown]
-# Now do it to hundreds of stories.
-#
 # ### Exercise: `silence` (2 points)
 #
 # Switch off one head: set what it passes on to 0, everywhere or at some words.
@@ -893,7 +892,8 @@ show(
 )
 
 # %% [markdown]
-# It works there, long before anyone asks, and hardly anywhere else. **Which exchange was it, at the top?** Try yours.
+# It works there, long before anyone asks, and hardly anywhere else. (Off everywhere it costs more than both: losses need not add up.)
+# **Which exchange was it, at the top?** Try yours.
 
 # %%
 my_guess = None  # a head and two words, such as ("1.1", "ball", "books")
@@ -983,7 +983,7 @@ for name, named in {
 #
 # How does a model come to this? Sixteen were trained on 20,000 stories, from random starts: eight with one head a layer, eight with two of half its size.
 #
-# **Predict, then run.** How many of the eight with one head learned to answer? With two?
+# **Predict, then run.** How many of the eight with one head answer more than 95%? With two?
 
 # %%
 my_guess = None  # two numbers from 0 to 8
@@ -1014,8 +1014,8 @@ deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
 print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
 
 # %% [markdown]
-# The start decides more than the number of heads. Two heads do better on average, but chance alone gives such a lead one time in ten. So it is not true
-# that one head *cannot*. Train a start yourself: two heads, your layers, about a minute.
+# Three starts with one head reach 100%: one head *can*. The start decides more than the number of heads. Two heads do better on average, but chance
+# alone gives such a lead one time in ten. Train a start yourself, about a minute.
 #
 # **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one?
 
@@ -1064,9 +1064,8 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
     print(f"{name:>20}: right {{:4}}%, the other person's place {{:4}}%".format(*places_named(0, change, mine)))
 
 # %% [markdown]
-# Ours learned to fetch first. Until step 500 it guessed among four places. From 600 it named one of the story's two, at first hers as often as his: a
-# fetch without marks. By 1,200 it marked; at the end 94% were right, on another processor all. Start 11 never marked. A dot near 50% may be such a
-# start.
+# Ours learned to fetch first. Until step 500 it guessed among four places. From 600 it named one of the story's two, at first as often the
+# wrong one as the right: a fetch without marks. By 1,200 it marked; at the end 94% were right, on another processor all. Start 11 never marked.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -1098,7 +1097,7 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # %% [markdown]
 # ## Summary
 #
-# - One head applies **one row of weights** to all its numbers. It loses what two vectors have in the same numbers; two heads keep both.
+# - One head applies **one row of weights** to all its numbers. From two vectors in the same numbers it passes on one mixture; two heads pass on both.
 # - A head is a **block of rows** of `nn.Linear.weight` and a block of features: cut with `view`, then **transpose**. The scale is the root of **one
 #   head's** size.
 # - `out_proj` is one matrix for each head, by which it **writes to the stream**.
