@@ -55,11 +55,11 @@ class QueryPicture(Picture):
     def _name_rows(self, ax: Axes) -> None:
         rows = (
             (KEYS + HEIGHT / 2, "key"),
-            (SCORES, "score"),
+            (SCORES, "score / √d_k"),
             (WEIGHTS - BARS / 2, "weight"),
             (VALUES + HEIGHT / 2, "value"),
         )
-        said = ("", "query · key / √d_k", "softmax of the scores", "what is handed on")
+        said = ("", "score: query · key", "softmax of the scores", "what is handed on")
         for (y, name), more in zip(rows, said, strict=True):
             _write(ax, 2, y - 6 * bool(more), name, ha="left", weight="bold", color=INK)
             _write(ax, 2, y + 6, more, ha="left", color=GREY, size=8)

@@ -116,6 +116,8 @@ print("  all heads: " + in_each_place(as_it_is))
 for name in deciding:
     print(f"without {name}: " + in_each_place(without[name]))
 moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
+both = without_head(without_head(model, "2.1"), "2.2")
+print("without 2.1 and 2.2: " + in_each_place(means(lambda words: animal(both, words))))
 print(f"without any other head no share moves by more than {max(moves):.2f}")
 torch.manual_seed(123)
 print("weight of bat on its place, in head 1.1 (1/11 = 0.09 if all words got the same)")
@@ -125,8 +127,8 @@ print("     a lamp: " + in_each_place(means(lambda words: attention_of(model, [*
 
 # %% [markdown]
 # Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well, and
-# make no difference: **where a head looks does not say whether that matters.** (Where two heads do the same work, either can be switched off without a
-# loss.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says otherwise, so head 1.1 can ignore the
+# make no difference: **where a head looks does not say whether that matters.** (Nor does one
+# do the other's work: without both, the four numbers hardly move.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says otherwise, so head 1.1 can ignore the
 # cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
@@ -141,7 +143,8 @@ print("     a lamp: " + in_each_place(means(lambda words: attention_of(model, [*
 #
 # - In an exercise, replace `raise NotImplementedError()`, run the cell, then the **rubric** cell below it: it calls your code on random inputs and answers
 #   line by line. Most rubrics also check that float64 in gives float64 out, that gradients pass, and that arguments are left alone.
-# - Stuck? Press *Why?*, *Hint* or *Case* below its answer, or run `why()`, `hint()` or `case()` in a cell of your own. `progress()` shows how far you are.
+# - Stuck? Press *Why?*, *Hint* or *Case* below its answer, or run `why()`, `hint()` or `case()` in a cell of your own. (A case is a small
+#   input on which your code fails.) `progress()` shows how far you are.
 # - At the end choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
 # ## 1 Which words match?
@@ -235,7 +238,7 @@ bats = attention_scores(x @ W_query, x @ W_key)[-1]  # (11,), the last word's ro
 print("bat:", "  ".join(f"{word} {score:.1f}" for word, score in zip(in_gym, bats.tolist())))
 
 # %% [markdown]
-# **Now *bat* finds *gym*.** How much of a weight of 1 is a score of 14.4?
+# **Now *bat* finds *gym*.** What share of the weight does a score of 14.4 bring?
 #
 # ## 2 From scores to weights
 #
@@ -348,8 +351,9 @@ for d_k, spread in zip(sizes, spreads):
     print(f"d_k {d_k:3}: measured {spread:5.1f}, square root of d_k {math.sqrt(d_k):4.0f}")
 
 # %% [markdown]
-# It is the square root of `d_k`. (Each of the `d_k` products has variance 1, and the variances of independent numbers add up.) So divide the scores by that root, and their standard deviation is 1 at every key size. What does that do to the softmax? Six random keys, and the largest
-# of the six weights, averaged over 500 queries:
+# The standard deviation is the square root of `d_k`, so it grows by a factor of 4. (Each of the `d_k` products has variance 1, and the variances of
+# independent numbers add up.) So divide the scores by that root, and their standard deviation is 1 at every key size. What does that do to the softmax?
+# Six random keys, and the largest of the six weights, averaged over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -485,7 +489,7 @@ gym_weights = attention_weights(gym_scores, d_k=12)
 best = int(gym_weights[-1].argmax())
 show(
     attention_picture(in_gym, queries[-1], keys, gym_scores[-1] / math.sqrt(12), gym_weights[-1], values),
-    f"The query of {in_gym[-1]} goes along the keys of {len(in_gym)} words. The key of {in_gym[best]} has the highest score, "
+    f"The query of {in_gym[-1]} goes along the keys of {len(in_gym)} words. The key of {in_gym[best]} has the highest scaled score, "
     f"{gym_scores[-1, best] / math.sqrt(12):.1f}, and the weight {gym_weights[-1, best]:.2f}. The weighted sum of the values, the context vector, is "
     f"added to the vector of {in_gym[-1]}.",
 )
@@ -620,7 +624,7 @@ table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.
 #
-# **Predict, then run.** Which words will not find their partner? Compare the six vectors at the top of part 1.
+# **Predict, then run.** Which words will give their partner less than half of their weight? Compare the six vectors at the top of part 1.
 
 # %%
 partner = {"Your": "one", "journey": "with", "starts": "Your", "with": "one", "one": "step", "step": "journey"}  # or others
@@ -769,6 +773,9 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 explore_story(model, *sentences)
 
 # %% [markdown]
+# Before, *bat* looks at *he* (0.24), *in* (0.20), *sees* (0.16) and itself (0.16). After, it gives itself 0.68, nearly as in the gym (0.65). **The
+# second layer looks elsewhere because of twelve numbers in the first.**
+#
 # ## 7 What goes wrong in practice
 #
 # **The softmax runs over the wrong dimension.** Would the sums of the rows tell you?
@@ -779,7 +786,7 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# Hardly, on such inputs.
+# Only if you look closely: on such inputs they are off by 3%.
 #
 # **The scale is missing.** On the six small vectors the output moves by 0.02 of its largest number.
 #

@@ -235,7 +235,7 @@ def _(r):
 # %% [markdown]
 # ### Exercise: `apply_mask` (1 point)
 #
-# Put zeros where the mask is zero, and leave the other weights as they are. One mask serves all sentences and heads.
+# Return new weights: zeros where the mask is zero, the others as they are. One mask serves all sentences and heads.
 #
 # ```
 # weights (..., n, n)      mask (n, n)      result (..., n, n)
@@ -593,7 +593,7 @@ beside(my_guess, better["not renormalised"])
 
 # %% [markdown]
 # Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
-# without any mask, the same parameters make a worse model. Read word by word, most of it comes back, as nothing follows the last
+# without any mask, the same parameters make a worse model. Read word by word, most answers come back, as nothing follows the last
 # word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
 # Your mask in the explorer: press words, and see what is hidden from each.

@@ -167,7 +167,7 @@ def say(chances):
 say(seeing_pads)
 
 # %% [markdown]
-# The bat is dead. What do the pads do? Each is one more `<end>` at
+# The pads have turned the bat into wood. What do they do? Each is one more `<end>` at
 # position 0: the same key, the same value, the same weight as the real one. So `<end>` counts nine times. If that is all, subtracting ln 9 from each of
 # the nine scores must undo it, because exp(s - ln 9) is exp(s) / 9.
 
@@ -248,14 +248,14 @@ table(mask, rows=tokens, columns=tokens)  # 1 is True
 # %% [markdown]
 # ### Exercise: `mask_scores` (2 points)
 #
-# Put minus infinity where the mask is True, and leave the other scores as they are.
+# Return new scores: minus infinity where the mask is True, the others as they are.
 #
 # ```
 # scores (..., n, n)      mask, bool      result (..., n, n)
 # ```
 #
 # - The mask may have any shape that broadcasts to the scores (PyTorch repeats a dimension of size 1, or one that is missing in front): `(n, n)` for
-#   all sentences and heads, `(b, 1, n, n)` for b sentences, `(1, n)` to hide the same keys from every query, `(n, 1)` to hide every key from some.
+#   all sentences and heads, `(b, 1, n, n)` for b sentences, `(1, n)` to hide the same keys from every query, `(n, 1)` to hide every key from some queries.
 # - In Python minus infinity is `float("-inf")`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -285,45 +285,47 @@ table(masked, rows=tokens, columns=tokens)
 # %% [markdown]
 # ### One entry
 #
-# In the trained model, *Tom is in the gym . he sees a bat* has a causal mask of 11 × 11 entries: 55 hide the future, 66 are False. In the gym the bat falls
-# or breaks. Hide one entry more, in all heads, with your `mask_scores`.
+# *Tom is in the gym . he sees a bat . is it alive ?* The trained model answers *no*. The causal mask of these 16 words has 16 × 16 entries: 120 hide the
+# future, 136 are False. Hide one entry more, in all heads, with your `mask_scores`.
 #
-# **Predict, then run.** Which entry makes an animal of the bat, one that eats or sleeps?
+# **Predict, then run.** Which entry turns the answer into *yes*?
 
 # %%
 my_guess = None  # two words: ("the word that looks", "the word that it no longer sees")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with your mask_scores, and one entry more hidden
-gym = "Tom is in the gym . he sees a bat"
+gym = "Tom is in the gym . he sees a bat . is it alive ?"
 
 
-def animal(sentence, *more):
-    """The share of *eat* and *sleep* in the chance of the four verbs, with the future hidden and one more entry, (row, column)."""
+def alive(sentence, *more):
+    """The chance of *yes*, with the future hidden and more entries, each (row, column)."""
     told_ids, _, told_positions = in_a_batch([begin(sentence)])
     hidden = the_future(told_ids.shape[1])[None]  # (1, n, n)
     for row, column in more:
         hidden[0, row, column] = True
     chances = think(told_ids, told_positions, hidden, lambda scores, hidden: torch.softmax(mask_scores(scores, hidden), dim=-1))
-    eat, sleep, fall, breaks = chances[0, -1, encode(["eat", "sleep", "fall", "break"])].tolist()
-    return (eat + sleep) / (eat + sleep + fall + breaks)
+    return chances[0, -1, encode(["yes"])[0]].item()
 
 
-shares = {(begin(gym)[row], begin(gym)[column]): animal(gym, (row, column)) for row in range(1, len(begin(gym))) for column in range(row + 1)}  # row 0 would be empty
-ranked = sorted(shares, key=shares.get, reverse=True)
-for pair, share in shares.items():
-    if my_guess in (pair, [*pair]):
-        print(f"your entry hidden: animal {share:.3f}")
-print(f"the future alone hidden: animal {animal(gym):.3f}")
-for looks, seen in ranked[:3]:
-    print(f"and {looks} → {seen}: {shares[looks, seen]:.3f}")
-print(f"the other {len(ranked) - 3} entries, one at a time: at most {shares[ranked[3]]:.3f}")
-beside(my_guess, ranked[0])
+read = begin(gym)
+yes = {(row, column): alive(gym, (row, column)) for row in range(1, len(read)) for column in range(row + 1)}  # row 0 would be empty
+ranked = sorted(yes, key=yes.get, reverse=True)
+for row, column in yes:
+    if my_guess in ((read[row], read[column]), [read[row], read[column]]):
+        print(f"your entry hidden: yes {yes[row, column]:.3f}")
+print(f"the future alone hidden: yes {alive(gym):.3f}")
+for row, column in ranked[:2]:
+    print(f"and {read[row]} → {read[column]}: {yes[row, column]:.3f}")
+print(f"and both: {alive(gym, *ranked[:2]):.3f}")
+print(f"the other {len(ranked) - 2} entries, one at a time: at most {yes[ranked[2]]:.3f}")
+beside(my_guess, tuple(read[at] for at in ranked[0]))
 
 # %% [markdown]
-# **One True in place of a False.** The bat looks at the gym itself; no other word tells it.
+# **One True in place of a False, and it is not *bat* → *gym*.** The question mark, where the answer is read, looks at the gym itself. What *bat* brings from
+# there weighs too little alone. Hide both, and the bat is as alive as in a cave.
 #
-# **Predict, then run.** In the cave the bat is an animal: 0.99. What is that number when it no longer sees the cave?
+# **Predict, then run.** In the cave the answer is *yes*. What is its chance when the question mark no longer sees the cave?
 
 # %%
 my_guess = None  # a number from 0 to 1
@@ -331,13 +333,13 @@ my_guess = None  # a number from 0 to 1
 # %% tags=["raises-exception"]
 no_place = {}
 for place in ("cave", "barn", "gym", "shop"):
-    sentence = f"Tom is in the {place} . he sees a bat"
-    no_place[place] = animal(sentence, (10, 5))  # word 10, bat, and word 5, the place
-    print(f"{place}: animal {animal(sentence):.3f}; and bat → {place} hidden: {no_place[place]:.3f}")
+    sentence = gym.replace("gym", place)
+    no_place[place] = alive(sentence, (15, 5))  # word 15, ?, and word 5, the place
+    print(f"{place}: yes {alive(sentence):.3f}; and ? → {place} hidden: {no_place[place]:.3f}")
 beside(my_guess, round(no_place["cave"], 2))
 
 # %% [markdown]
-# **A bat that sees no place is an animal.** *Gym* and *shop* make a thing of it. *Cave* and *barn* tell it nothing new.
+# **A bat that nobody places is an animal.** *Gym* and *shop* make a thing of it. *Cave* and *barn* tell the question nothing new.
 #
 # ## 3 The mask moves
 #
@@ -506,10 +508,7 @@ def _(r):
     r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
-# **Predict, then run.** No query looks at a pad. And what does a pad look at?
-
-# %%
-my_guess = None  # "nothing", "itself" or "the real words"
+# Both masks over the weights of our three sentences:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -525,11 +524,10 @@ show(
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
 )
-of_a_pad = batch_weights[1, 5]  # (6,): the last pad of the second sentence, which has three words
-beside(my_guess, "nothing" if not of_a_pad.sum() > 0 else "the real words" if of_a_pad[3:].sum() < 0.01 else "itself, too")
 
 # %% [markdown]
-# Nobody uses those context vectors, so they do no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
+# The rows of pads divide their weight among the real words. Nobody uses those context vectors, so they do no harm as long as the loss leaves them out.
+# But what does a pad see that comes *first*?
 #
 # ## 5 The price: a row with nothing to look at
 #
@@ -683,12 +681,13 @@ for pads in (0, 2, 4, 6, 8):
 
 # %% [markdown]
 # From 19 to none. PyTorch's own ways disagree about an empty row: its function `scaled_dot_product_attention` gives zeros, as yours does (before
-# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`, unless you say `need_weights=False`.
+# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`. With
+# `need_weights=False` the layer gives zeros while it trains, but `nan` again in use, that is after `eval()` and under `no_grad()`.
 #
 # ## 7 What goes wrong in practice
 #
 # Five common mistakes. Each is tried by a quick test (nothing above the diagonal, rows that sum to 1) on random scores and on scores with exact
-# zeros, and then in the trained model: its loss on 100 new stories, and what it writes. A good test fails all five.
+# zeros, and then in the trained model: its loss on 100 new stories, and what it writes. A good test lets none of them pass.
 
 # %%
 def right(scores):
@@ -704,7 +703,7 @@ def result_dropped(scores):  # masked_fill returns a new tensor
     return scores
 
 
-def mask_of_scores(scores):  # a score of exactly 0 is False
+def mask_of_scores(scores):
     return scores.masked_fill(scores.triu(diagonal=1).bool(), float("-inf"))
 
 
@@ -754,10 +753,10 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     print(f"{way.__name__:>15}   {at_random:>7}   {with_zeros:>7}   {loss:5.2f}\n{'':>18}… {written(way)}")
 
 # %% [markdown]
-# (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) The quick test finds `mask_of_scores` only where some score above the diagonal is
-# exactly 0; in the trained model it makes no difference. And with `result_dropped` and `ones_added` the story looks right, while the loss is five to
-# seven times as high: when the model writes, nothing follows the last word, so its row is right even with a bad mask. So look at the loss, and test
-# a mask on scores that contain zeros. Only that test catches all five.
+# (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) `mask_of_scores` takes a score of exactly 0 for False. The quick test finds it only where
+# there is such a score above the diagonal; in the trained model it makes no difference. With `result_dropped` and `ones_added` this story looks
+# right, while the loss is five to seven times as high. One story proves little. So look at the loss, and test a mask on scores that contain
+# zeros: only that test catches all five.
 #
 # ## Summary
 #
