@@ -206,8 +206,7 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     result = run(mine.root, "build", NAME)
     assert result.exit_code == 1
     assert said in result.output
-    assert f"{manual() / 'authoring.md'}, “A course of your own”" in result.output
-    assert "## A course of your own" in PAGE
+    assert f"{manual() / 'plain.md'}, “Lessons in a course that you have”" in result.output
 
 
 def test_init_touches_no_course_and_says_how_lessons_join_one(tmp_path: Path) -> None:
