@@ -47,8 +47,8 @@ SCORES = {
 
 WORDS = {
     "unfinished_untouched": "Not written yet",
-    "syntax_error": "The answer cell raised SyntaxError",
-    "endless_loop": "took too long (in line 2: while True:).",
+    "syntax_error": "The answer cell raised SyntaxError: expected '(' (line ",
+    "endless_loop": "did not end (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "[cut off]",
