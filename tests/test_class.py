@@ -47,7 +47,7 @@ SCORES = {
 
 WORDS = {
     "unfinished_untouched": "Not written yet",
-    "syntax_error": "The answer cell raised SyntaxError: expected '(' (line ",
+    "syntax_error": "The answer cell raised SyntaxError: expected ':' (line 1)",
     "endless_loop": "did not end (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",

@@ -119,7 +119,10 @@ SIZES = {
         "The file was called 'my own.ipynb'; it was graded as a.ipynb. "
         "Too large, so left out: 'data.bin'.",
     ),
-    ("huge.ipynb",): ("0.0 MB, more than the 30 MB allowed. Clear all outputs, save, and submit", ""),
+    ("huge.ipynb",): (
+        "0.0 MB, more than the 30 MB allowed. Clear all outputs, save, and submit",
+        "",
+    ),
     ("a.txt", "b.txt", "c.txt", "a.ipynb"): ("", "Too large, so left out: 'c.txt'."),
 }
 
