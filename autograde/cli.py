@@ -22,21 +22,42 @@ from autograde.course.lessons import (
 )
 from autograde.course.package import make_importable
 from autograde.installed import manual
-from autograde.words import printable
+from autograde.words import INTERRUPTED, printable
 
 if TYPE_CHECKING:
     from autograde.workspace.project import Project
 
 
 FURTHER = "[JUPYTER'S OPTION]..."
+SOME = "[LESSON]..."
+GROUPS = {
+    "For students": ("lab", "update", "progress", "self", "submit"),
+    "For teachers, a class": ("collect", "grade", "mark", "report", "export", "instructor"),
+    "For teachers, lessons": (
+        "init", "new", "build", "check", "variant", "dist", "release", "site",
+    ),
+}  # fmt: skip
+"""The commands in the order of their use, as the help lists them."""
 
 
 class Commands(click.Group):
     """Ends a command with a readable message when something cannot be done."""
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for title, names in GROUPS.items():
+            about = {name: self.commands[name].get_short_help_str(limit=60) for name in names}
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), said) for name, said in about.items()])
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort) as error:
+            if isinstance(error.__context__, EOFError):  # a question that nobody is there to answer
+                raise
+            print("Stopped.", file=sys.stderr)
+            ctx.exit(INTERRUPTED)
         except BrokenPipeError:
             raise  # click ends quietly when the pipe's reader is gone
         except (CourseError, OSError) as error:
@@ -55,7 +76,10 @@ def reason(error: CourseError | OSError) -> str:
 @click.option("--course", "name", default="", help="Which of several installed courses is meant.")
 @click.pass_context
 def main(ctx: click.Context, name: str) -> None:
-    """Study lessons; build, check and grade them."""
+    """Study lessons; build, check and grade them.
+
+    LESSON is the name of a lesson's folder.
+    """
     ctx.obj = name
     # nbgrader starts `alembic` by name when it makes a gradebook
     os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
@@ -93,7 +117,8 @@ def init(folder: Path) -> None:
 
     lesson = make(folder)
     print(f"{folder} holds the course {read_course(folder).title!r} with {lesson.name}.")
-    print(f"Next: cd {quote(str(folder))}; autograde build; then write over what says REPLACE.")
+    print(f"Next: cd {quote(str(folder))}; autograde build. Then write your own lesson in")
+    print(f"{lesson.folder.relative_to(folder)}, over all that says REPLACE.")
     print(f"How to write a lesson: {manual() / 'authoring.md'}")
 
 
@@ -111,7 +136,7 @@ def new(lesson: str) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
     """Build notebooks/ and solutions/ from source/."""
@@ -136,7 +161,7 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 @click.argument("names", metavar="[LESSON|EXERCISE]...", nargs=-1)
 @click.option("--measure", is_flag=True, help="Measure tolerances first, where code has changed.")
 def check(names: tuple[str, ...], measure: bool) -> None:
-    """Judge every right and wrong variant.
+    """Test the rubrics on right and wrong answers.
 
     With --measure, an exercise that is named is measured in any case.
     """
@@ -167,9 +192,9 @@ def variant(exercise: str, name: str) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 def release(folder: Path, lessons: tuple[str, ...]) -> None:
-    """Copy what students may have to a new folder."""
+    """Copy the lessons for students to a new folder."""
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
@@ -181,7 +206,7 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--apart", is_flag=True, help="Build the grader's wheel apart from the course's.")
 def dist(lessons: tuple[str, ...], apart: bool) -> None:
     """Build the wheel that a student installs.
@@ -226,7 +251,7 @@ def site(target: Path | None) -> None:
 @click.argument("lesson")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def collect(lesson: str, files: tuple[Path, ...]) -> None:
-    """Collect what students handed in.
+    """Sort downloads from an LMS into submitted/.
 
     FILES are downloads, and Moodle's grading worksheet; without them, what lies in
     downloaded/LESSON/archive/.
@@ -240,10 +265,10 @@ def collect(lesson: str, files: tuple[Path, ...]) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--student", help="Grade this student only.")
 @click.option("--workers", type=click.IntRange(1), help="Number of processes; default: all cores.")
-@click.option("--scheduler", default="", help="Address of a Dask cluster to run on.")
+@click.option("--scheduler", default="", help="Run on the Dask cluster at this address.")
 @click.option("--regrade", is_flag=True, help="Grade unchanged submissions again too.")
 @click.option("--no-wall", is_flag=True, help="Run without a sandbox, under your own account.")
 def grade(
@@ -254,7 +279,7 @@ def grade(
     regrade: bool,
     no_wall: bool,
 ) -> None:
-    """Grade submitted/ and write feedback."""
+    """Grade what is in submitted/, write feedback."""
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
     from autograde.grading.submission import submissions
@@ -302,11 +327,12 @@ def mark(lesson: str, options: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--anonymous", is_flag=True, help="Replace names and ids with numbers.")
 @click.option(
     "--csv",
     "folder",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     help="Also write CSV files to this folder.",
 )
@@ -320,7 +346,7 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
         try:
             page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
             written += 1
-            print(f"{lesson.name}: {page}")
+            print(f"{lesson.name}: open {page}")
         except CourseError as error:
             print(printable(f"{lesson.name}: {error}"))
             # of all lessons, some may not have been taught yet
@@ -329,7 +355,7 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--format", "form", required=True, type=click.Choice(["csv", "canvas", "moodle"]))
 @click.option(
     "--to",
@@ -411,7 +437,7 @@ def grade_self(lesson: str, no_open: bool) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
+@click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--yes", is_flag=True, help="Submit without asking about warnings.")
 @click.option("--exchange", is_flag=True, help="Submit through nbgrader's exchange.")
 def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
@@ -427,10 +453,11 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
         print("\n".join(each.in_words))
     if refused := [each.lesson for each in checked if each.refused]:
         raise click.ClickException(f"not submitted: {', '.join(refused)} could not be graded")
-    if any(each.warnings for each in checked) and not yes:
-        click.confirm("Submit anyway?", abort=True)
+    if any(each.warnings for each in checked) and not yes and not click.confirm("Submit anyway?"):
+        raise click.ClickException("nothing was submitted; run `autograde submit` again when ready")
     if not exchange:
-        print(f"ready to submit: {handing_in.pack(project, checked)}")
+        print(f"packed: {handing_in.pack(project, checked)}")
+        print("Upload this file where your teacher collects the work, for example in Moodle.")
     elif failed := handing_in.exchange(project, checked):
         raise click.ClickException(f"nbgrader did not take {', '.join(failed)}; see above")
 

@@ -18,12 +18,11 @@ from autograde.grading.batch import How, grade_class
 from autograde.grading.state import read_entry
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
 from autograde.values.text import await_marking
-from autograde.words import named, printable
+from autograde.words import INTERRUPTED, named, printable
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
-INTERRUPTED = 130
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
 CHANGED = {
     RUNS: ("What the grader records has changed", "submission", "run and judged again"),

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from autograde.values.text import short, visible
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C has stopped."""
+
 LONGEST = 60
 LONGEST_LINE = 1_000
 MOST_NAMES = 5

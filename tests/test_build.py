@@ -283,7 +283,7 @@ def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
         right_key(reference, exercise, PRACTICE_SEED, measured),
     )
     assert verdict.points == 0
-    assert "`context_vectors` is not defined yet" in verdict.note
+    assert "`context_vectors` is not defined" in verdict.note
 
 
 def test_output_that_differs_from_run_to_run_is_not_kept() -> None:

@@ -26,6 +26,7 @@ from autograde.grading.record import read_note
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.grading.submission import Place, graded_notebook
+from autograde.sandbox import wall
 from autograde.sandbox.wall import missing
 
 sys.path.insert(0, str(HERE / "examples"))
@@ -46,8 +47,8 @@ SCORES = {
 
 WORDS = {
     "unfinished_untouched": "Not written yet",
-    "syntax_error": "The answer cell raised SyntaxError",
-    "endless_loop": "took too long (in line 2: while True:).",
+    "syntax_error": "The answer cell raised SyntaxError: expected ':' (line 1)",
+    "endless_loop": "did not end (in line 2: while True:).",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "[cut off]",
@@ -203,6 +204,23 @@ def test_without_a_wall_it_refuses_and_says_how_to_get_one(graded: Path) -> None
     assert result.returncode == 1
     for words in ("bubblewrap is not installed", "apt-get install bubblewrap", "--no-wall"):
         assert words in result.stderr
+
+
+def test_where_ubuntu_forbids_namespaces_it_says_that_and_not_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: no' >&2; exit 1")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "restricts").write_text("1\n")
+    monkeypatch.setattr(wall, "RESTRICTED", tmp_path / "restricts")
+    monkeypatch.setattr(wall, "root_may_mount", lambda: True)  # or it would become another user
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    said = missing.__wrapped__()
+    assert "Ubuntu" in said
+    assert "wall.md" in said
+    assert "setting up uid map" in said
+    assert "apt-get" not in said
 
 
 def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:

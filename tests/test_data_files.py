@@ -67,7 +67,8 @@ def beside(folder: Path, ending: str = ".ipynb") -> set[str]:
 
 
 def finish(lesson: Lesson) -> None:
-    for path in (lesson.root / "source" / "curriculum.toml", lesson.text):
+    texts = (lesson.text, *lesson.folder.glob("variants/*.md"))
+    for path in (lesson.root / "source" / "curriculum.toml", *texts):
         path.write_text(path.read_text().replace("REPLACE", "About"))
 
 

@@ -17,7 +17,7 @@ from nightly import few
 from autograde.course.lessons import Lesson
 from autograde.grading import feedback
 from autograde.grading.limits import LIMITS
-from autograde.grading.reading.parse import parse
+from autograde.grading.reading.parse import WANTED, parse
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import marks_of, write_note
 from autograde.grading.running.notebook_client import as_on_a_terminal
@@ -71,9 +71,9 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     assert feedback.page(write_note(record), marks)
 
 
-NOT_ONE = ("the file is not a notebook", "The file is JSON, but not a notebook.")
+NOT_ONE = ("the file is not a notebook", f"The file is JSON, but not a notebook. {WANTED}")
 NO_NOTEBOOKS = {
-    b"": ("the file is empty", "The file is empty."),
+    b"": ("the file is empty", f"The file is empty. {WANTED}"),
     b'{"nbformat": 4}': NOT_ONE,
     b'{"nbformat": 3, "worksheets": [{"cells": []}]}': NOT_ONE,
     b'{"nbformat": 4, "cells": [[]]}': NOT_ONE,

@@ -81,12 +81,18 @@ def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
 
 def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     said = run(made.root, "release", str(tmp_path / "out"), NAME).output
-    assert f"{NAME} is not finished: it still says REPLACE. To leave it out, name" in said
+    variants = f"source/{NAME}/variants"
+    assert f"{NAME} is not finished: {CURRICULUM}, source/{NAME}/my_lesson.py, {variants}/" in said
+    assert "still says REPLACE. To leave it out, name" in said
     root = tmp_path / "finished"
     shutil.copytree(made.root, root)
     (root / "due.toml").write_text("09_other = 2026-03-01\n")
     lesson = lessons(root)[NAME]
     for path in (root / CURRICULUM, lesson.text, lesson.released_notebook):
+        path.write_text(path.read_text().replace("REPLACE", "About"))
+    said = run(root, "release", str(tmp_path / "out"), NAME).output
+    assert f"{NAME} is not finished: {variants}/" in said  # its hints travel with the practice data
+    for path in lesson.folder.glob("variants/*.md"):
         path.write_text(path.read_text().replace("REPLACE", "About"))
     said = run(root, "release", str(tmp_path / "out"), NAME).output
     assert "due.toml names 09_other: no such lesson here" in said
@@ -173,7 +179,8 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
     shutil.copy(HERE / "jupytext.toml", root)
     assert {path.name for path in root.iterdir()} >= {Path(name).parts[0] for name in THREE_FILES}
     assert [name for name in THREE_FILES if f"`{name}`" not in PAGE] == []
-    for path in (root / CURRICULUM, *root.glob("*/*/my_lesson.*")):
+    texts = [*root.glob("*/*/my_lesson.*"), *root.glob("source/*/variants/*.md")]
+    for path in (root / CURRICULUM, *texts):
         path.write_text(path.read_text().replace("REPLACE", "About"))
     result = run(root, "release", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
@@ -206,8 +213,7 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     result = run(mine.root, "build", NAME)
     assert result.exit_code == 1
     assert said in result.output
-    assert f"{manual() / 'authoring.md'}, “A course of your own”" in result.output
-    assert "## A course of your own" in PAGE
+    assert f"{manual() / 'plain.md'}, “Lessons in a course that you have”" in result.output
 
 
 def test_init_touches_no_course_and_says_how_lessons_join_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograde.course.lessons import Lesson, grade_id
 from autograde.grading.reading.parse import parse
-from autograde.grading.reading.restore import restore
+from autograde.grading.reading.restore import NOT_OF_LESSON, restore
 from autograde.grading.record import Record
 
 ANSWER, RUBRIC = "transplant", "test_transplant"
@@ -175,7 +175,7 @@ def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookN
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [("x = 1", "Nothing of this lesson is in the notebook."), ("def transplant(x, y): ...", "")],
+    [("x = 1", NOT_OF_LESSON.words), ("def transplant(x, y): ...", "")],
 )
 def test_a_notebook_with_nothing_of_the_lesson_is_not_judged(
     code: str, said: str, released: NotebookNode

@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "sandbox",
         "course",
         "files",
+        "installed",
         "notebook",
         "rubric",
         "values",

@@ -96,7 +96,7 @@ def test_an_error_between_the_lines_is_told() -> None:
     )
     assert len(recording.lines) == 1
     verdict = judge(recording, make_key(simple, lambda x: x))
-    assert verdict.note.startswith("Not checked: `missing_name` is not defined yet.")
+    assert verdict.note.startswith("Not checked: `missing_name` is not defined.")
 
 
 def test_a_tensor_that_cannot_be_drawn_says_what_draws_arrays(
@@ -113,7 +113,7 @@ def test_an_answer_that_is_missing_below_a_helper_is_named_once() -> None:
         return it(x)  # noqa: F821
 
     verdict = judge(record(simple, helper), make_key(simple, lambda x: x))
-    assert verdict.note.startswith("Not checked: `it` is not defined yet.")
+    assert verdict.note.startswith("Not checked: `it` is not defined.")
     assert not any(line.failure and line.failure.sentence for line in verdict.lines)
 
 
@@ -137,7 +137,7 @@ def test_an_interrupt_hands_over_what_was_recorded() -> None:
     assert len(recordings["it"].lines) == 1
     verdict = judge(recordings["it"], make_key(simple, lambda x: x))
     assert verdict.points == 2.0
-    assert verdict.note == "The rubric was interrupted: `interrupted(x)` took too long."
+    assert verdict.note == "The rubric was interrupted: `interrupted(x)` did not end."
 
 
 def test_an_interrupt_says_in_one_line_where_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_an_interrupt_says_in_one_line_where_it_came(monkeypatch: pytest.MonkeyP
     run("def endless(x):\n    while True:\n        raise KeyboardInterrupt\n", names)
     with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt) as interrupt:
         counted(names["endless"])
-    where = "`endless(2)` took too long (in line 3: raise KeyboardInterrupt)"
+    where = "`endless(2)` did not end (in line 3: raise KeyboardInterrupt)"
     assert interrupt.value._render_traceback_() == [f"Interrupted: {where}"]  # type: ignore[attr-defined]
     verdict = judge(recordings["it"], make_key(counted, lambda n: n))
     assert verdict.note == f"The rubric was interrupted: {where}."

@@ -169,7 +169,8 @@ def test_a_result_of_a_wrong_answer_says_so(
 ) -> None:
     cell = {"source": "t = s + 1", "metadata": {"tags": ["raises-exception"]}}
     in_this_lesson(monkeypatch, cell, wrong={UNSOLVED})
-    line = f"Used here, without full points yet: your {UNSOLVED}.\n"
+    line = f"This uses your {UNSOLVED}, which is not fully right yet: "
+    line += "what you see here may be wrong too.\n"
     assert said(shell, f"def {UNSOLVED}(x):\n    return x", capsys) == ""
     assert said(shell, f"# demonstration\ns = {UNSOLVED}(1)", capsys) == line
     assert said(shell, "t = s + 1", capsys) == line

@@ -119,7 +119,10 @@ SIZES = {
         "The file was called 'my own.ipynb'; it was graded as a.ipynb. "
         "Too large, so left out: 'data.bin'.",
     ),
-    ("huge.ipynb",): ("0.0 MB, more than the 30 MB allowed. Clear all outputs, save, and hand", ""),
+    ("huge.ipynb",): (
+        "0.0 MB, more than the 30 MB allowed. Clear all outputs, save, and submit",
+        "",
+    ),
     ("a.txt", "b.txt", "c.txt", "a.ipynb"): ("", "Too large, so left out: 'c.txt'."),
 }
 
@@ -227,7 +230,9 @@ def test_the_notebook_is_chosen_by_what_is_in_it(tmp_path: Path, case: str) -> N
 def test_what_came_in_place_of_a_notebook_is_named(tmp_path: Path) -> None:
     read = submitted(tmp_path, **{"work.rar": b"Rar!", "timestamp.txt": b"2026-03-01 12:00"})
     assert read.problem
-    assert read.problem.words == "a.ipynb was not handed in (found: no notebook, only 'work.rar')."
+    assert read.problem.words.startswith(
+        "a.ipynb was not handed in (found: no notebook, only 'work.rar'). What counts is "
+    )
 
 
 TIMES = {

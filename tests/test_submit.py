@@ -118,6 +118,7 @@ def test_what_it_names_before_it_packs(kind: str, project: Project) -> None:
     spoil(mine(project))
     result = submit(project, LESSON, input="n\n")
     assert said in result.output
+    assert "nothing was submitted" in result.output
     assert result.exit_code == 1
     assert not (project.work / "hand_in").exists()
     assert submit(project, LESSON, input="y\n").exit_code == 0
@@ -208,7 +209,7 @@ def test_a_lesson_named_twice_or_as_a_folder_is_packed_once(project: Project) ->
 def test_nothing_begun_is_an_error(tmp_path: Path) -> None:
     result = submit(make_project(tmp_path))
     assert result.exit_code == 1
-    assert "nothing to hand in" in result.output
+    assert "nothing to submit" in result.output
 
 
 DOWNLOADS = {

@@ -9,9 +9,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import nbformat
 import pytest
 import yaml
+from click.testing import CliRunner
 from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
@@ -21,11 +23,12 @@ from traitlets.config import Config
 
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.cli import main
+from autograde.cli import GROUPS, main
 from autograde.course.config import convert
 from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.course.package import NEEDED
 from autograde.grading.limits import LIMITS
+from autograde.words import INTERRUPTED
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table
 
@@ -233,6 +236,30 @@ def test_a_page_names_the_limits_that_the_code_has(name: str) -> None:
 def test_help_lines_of_commands_are_short() -> None:
     lines = {name: command.get_short_help_str(limit=200) for name, command in main.commands.items()}
     assert {name: line for name, line in lines.items() if len(line) > 50} == {}
+
+
+def test_the_help_lists_every_command_once_in_its_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(main.commands)
+    said = CliRunner().invoke(main, ["--help"]).output
+    assert "  lab         Open JupyterLab" in said.partition("For students:")[2]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_ctrl_c_ends_any_command_with_its_own_exit_code(
+    monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    def stop() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            if asked:  # as a question of click does
+                raise click.Abort from None
+            raise
+
+    monkeypatch.setattr(main.commands["progress"], "callback", stop)
+    result = CliRunner().invoke(main, ["progress"])
+    assert result.exit_code == INTERRUPTED
+    assert result.output.endswith("Stopped.\n")
 
 
 def test_every_fault_of_the_list_has_its_place() -> None:

@@ -295,7 +295,7 @@ def test_the_way_that_macos_and_windows_are_to_take_ends_with_a_refusal(
     program["make_class"](tmp_path / "course")
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr("autograde.grading.batch.missing", missing.__wrapped__)
-    assert "Walled kernels need Linux" in program["grading_is_refused"]()
+    assert "walled off on Linux only" in program["grading_is_refused"]()
 
 
 def test_a_program_is_found_where_pip_puts_it(

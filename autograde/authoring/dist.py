@@ -12,7 +12,7 @@ from typing import Any
 
 import autograde
 from autograde.authoring.release import copy_files, files_for_students
-from autograde.course.lessons import DUE, CourseError, Lesson, read_course, read_toml
+from autograde.course.lessons import CURRICULUM, DUE, CourseError, Lesson, read_course, read_toml
 from autograde.course.package import CACHES, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
@@ -51,7 +51,11 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
     """
     course = read_course(root)
     if not course.package:
-        raise CourseError("the curriculum names no package; a wheel holds the lessons in one")
+        raise CourseError(
+            f"{root / CURRICULUM} names no package, and a wheel holds the lessons in one. Write, "
+            'below [course]: package = "my_course", and make a folder of that name with an '
+            "__init__.py in it"
+        )
     project = _project(root)
     ours = {**project, "entry-points": {GROUP: {project["name"]: course.package}}}
     needed = [*needed_by(folder_of(course.package))]

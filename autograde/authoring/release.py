@@ -12,8 +12,16 @@ from nbgrader.exchange.default import ExchangeReleaseAssignment
 
 from autograde.authoring.sources import source_notebook
 from autograde.course.data_files import data_files
-from autograde.course.lesson_files import read_built
-from autograde.course.lessons import DUE, CourseError, Lesson, due_dates, lessons, read_course
+from autograde.course.lesson_files import read_built, read_utf8
+from autograde.course.lessons import (
+    CURRICULUM,
+    DUE,
+    CourseError,
+    Lesson,
+    due_dates,
+    lessons,
+    read_course,
+)
 from autograde.course.package import CACHES, folder_of
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
@@ -60,10 +68,16 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     from autograde.authoring.lint import lint_student
 
     nb = read_built(lesson.released_notebook)
-    texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
-    if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
+    texts = {
+        lesson.root / CURRICULUM: f"{lesson.title} {lesson.about}",
+        lesson.text: "\n".join(cell.source for cell in nb.cells),
+        **{path: read_utf8(path) for path in sorted(lesson.folder.glob("variants/*.md"))},
+    }
+    unfinished = [path for path, text in texts.items() if re.search(rf"\b{TO_WRITE}\b", text)]
+    if unfinished:
+        places = ", ".join(str(path.relative_to(lesson.root)) for path in unfinished)
         raise CourseError(
-            f"{lesson.name} is not finished: it still says {TO_WRITE}. "
+            f"{lesson.name} is not finished: {places} still says {TO_WRITE}. "
             "To leave it out, name the finished lessons"
         )
     folder = lesson.released_notebook.parent

@@ -25,7 +25,7 @@ EXECUTION = "NBGRADER_EXECUTION"
 CONFIGURE = (
     "Have it import `configure` from autograde.nbgrader_settings, and call "
     "configure(get_config(), __file__); "
-    f"{manual() / 'authoring.md'}, “A course of your own”, says more."
+    f"{manual() / 'plain.md'}, “Lessons in a course that you have”, shows how."
 )
 
 # nbgrader 0.9 fills in relations before it adds the object, which SQLAlchemy 2.1 warns of

@@ -170,7 +170,10 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / CURRICULUM).is_file():
             return folder
-    raise CourseError(f"{start} is not in a course: no {CURRICULUM} here or above. Go to a course.")
+    raise CourseError(
+        f"{start} is not in a course: no {CURRICULUM} here or above. Go to a course, or make one: "
+        "autograde init FOLDER. To study lessons: autograde lab"
+    )
 
 
 def lessons(root: Path) -> dict[str, Lesson]:

@@ -211,7 +211,10 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
     ]
     if not found:
         names = ", ".join(lesson.name for lesson in lessons)
-        raise CourseError(f"nothing to grade: no folder {folder}/STUDENT/LESSON for {names}")
+        raise CourseError(
+            f"nothing to grade: no folder {folder}/STUDENT/LESSON for {names}. Collect it first: "
+            "autograde collect LESSON DOWNLOAD.zip"
+        )
     return found
 
 

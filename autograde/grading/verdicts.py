@@ -1,6 +1,7 @@
 """Judge an executed notebook: its recordings are read as data, never run."""
 
 import base64
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -29,6 +30,8 @@ from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_re
 from autograde.values.text import short, visible
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+OF_A_CELL = re.compile(r"\(\d+\.py, (line \d+)\)")
+"""The place of a syntax error; IPython keeps a cell under the name of a temporary file."""
 MOST_SHOWN = 60
 """Characters of a cell's first line."""
 MOST_REBOUND = 10
@@ -197,7 +200,8 @@ def _raised(output: NotebookNode) -> str:
     """Return what ended an answer cell, in a sentence."""
     if output.ename == StdinNotImplementedError.__name__:
         return "The answer cell calls input(). Nobody answers in grading: take it out."
-    return f"The answer cell raised {output.ename}: {output.evalue}"
+    said = OF_A_CELL.sub(r"(\1)", output.evalue)
+    return f"The answer cell raised {output.ename}: {said}"
 
 
 def rebound(nb: NotebookNode, released: NotebookNode, verdict: Verdict) -> Iterator[str]:

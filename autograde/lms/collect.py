@@ -67,6 +67,8 @@ def collect(lesson: Lesson, files: Iterable[Path]) -> tuple[list[str], bool]:
         ("NOT COLLECTED", [f"{names.get(who, who)}: {why}" for who, why in plan.failed.items()]),
     ):
         lines += [f"{title}: {len(facts)}", *(f"  {each}" for each in facts)] if facts else []
+    if {"new", "replaced"} & {*done.values()}:
+        lines.append(f"next: autograde grade {lesson.name}")
     return [printable(line) for line in lines], not plan.failed
 
 

@@ -114,7 +114,9 @@ def _say_what_is_missing(source: str, wrong: frozenset[str]) -> None:
     if here and GUESS in names_of(source).bound and namespace().get(GUESS, 0) is None:
         print(EMPTY)
     if wrong and (is_demonstration(source) or uses_answers(practice.lesson_cells(), source)):
-        print(f"Used here, without full points yet: your {', '.join(sorted(wrong))}.")
+        used, are = ", ".join(sorted(wrong)), "is" if len(wrong) == 1 else "are"
+        may = "what you see here may be wrong too."
+        print(f"This uses your {used}, which {are} not fully right yet: {may}")
 
 
 def _explain(
@@ -130,7 +132,7 @@ def _explain(
     said, name, source = "", getattr(error, "name", None), shell.history_manager.input_hist_raw[-1]
     if isinstance(error, KeyboardInterrupt):
         at = outcome_of(error).at
-        if not hasattr(error, "_render_traceback_"):  # a rubric names the call that took too long
+        if not hasattr(error, "_render_traceback_"):  # a rubric names the call that did not end
             said = f"Interrupted in {at}" if at else "Interrupted."
         if any(_is_a_package(frame.f_code) for frame, _ in walk_tb(trace)):
             said = f"{said or error} {BROKEN_OFF}"

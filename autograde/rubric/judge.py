@@ -156,15 +156,14 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     lines = _with_points(key, found, banned)
     if all(line.passed for line in lines):
         return Verdict(key.exercise, key.points, key.points, lines)
+    stopped = stop_in_words(recording.stopped, here=trusted)
     return Verdict(
         key.exercise,
         points=round(sum(line.points for line in lines), 4),
         max_points=key.points,
         lines=lines,
         beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
-        note=_readable(
-            BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes)
-        ),
+        note=_readable(BANNED if banned else stopped or _incomplete(outcomes)),
         rebound=recording.rebound,
     )
 
@@ -317,17 +316,22 @@ def _incomplete(outcomes: list[list[Outcome]]) -> str:
     return INCOMPLETE if missing else ""
 
 
-def stop_in_words(stopped: Stop | None) -> str:
-    """Return a sentence on what ended a rubric early, or ""."""
+def stop_in_words(stopped: Stop | None, *, here: bool = False) -> str:
+    """Return a sentence on what ended a rubric early, or "".
+
+    `here` says that its reader is in the notebook and can run a cell; grading has run all of them.
+    """
     if stopped is None:
         return ""
     if stopped.missing:
         missing = f"Not checked: `{stopped.missing}` is not defined"
         if stopped.near:
             return f"{missing}, but `{stopped.near}` is. The name has to be `{stopped.missing}`."
-        return f"{missing} yet. Run the cell that defines it, under exactly this name."
+        if here:
+            return f"{missing} yet. Run the cell that defines it, under exactly this name."
+        return f"{missing}. No cell that ran before this one defines it under exactly this name."
     if stopped.error == "KeyboardInterrupt":
-        return f"The rubric was interrupted: {stopped.message or 'a call took too long'}."
+        return f"The rubric was interrupted: {stopped.message or 'a call did not end'}."
     if stopped.error == "AcceleratorError":  # every later call on the GPU fails, right or wrong
         return BROKEN_GPU
     return f"The rubric was stopped by {stopped.error}: {stopped.message}"

@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from autograde.course.package import files_of, folder_of
+from autograde.installed import manual
 from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -61,6 +62,16 @@ ENVIRONMENT = {
     "PYTHONPATH": INSIDE,
 }
 
+NOT_LINUX = (
+    "Students' code is walled off on Linux only. Use a Linux machine, or on Windows WSL 2. "
+    f"{manual() / 'wall.md'} says more."
+)
+RESTRICTED = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+"""It holds 1 where AppArmor keeps ordinary users from making user namespaces, as Ubuntu does."""
+FORBIDDEN = (
+    "bubblewrap is installed, but Ubuntu (23.10 and newer) does not let programs make user "
+    f"namespaces. {manual() / 'wall.md'}, “Set it up”, has the lines that allow it for bubblewrap."
+)
 INSTALL = (
     "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, allow user "
     "namespaces when it starts, or use the project's Containerfile."
@@ -263,7 +274,7 @@ def root_may_mount() -> bool:
 def missing() -> str:
     """Return why no kernel can be walled here and how to fix it, or "" if one can."""
     if sys.platform != "linux":
-        return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
+        return NOT_LINUX
     if platform.machine() not in MACHINES:
         return f"Walled kernels support {' and '.join(MACHINES)}, not {platform.machine()}."
     with TemporaryFile() as errors, open(os.devnull) as nothing:
@@ -274,7 +285,13 @@ def missing() -> str:
         if trial.wait() == 0:
             return ""
         said = last_line(errors)
+        if os.getuid() != 0 and _restricted():
+            return f"{FORBIDDEN} (It said: {said}.)"
         return f"bubblewrap cannot make a wall here: {said}. {INSTALL} {READABLE}"
+
+
+def _restricted() -> bool:
+    return RESTRICTED.is_file() and RESTRICTED.read_text().strip() == "1"
 
 
 def last_line(errors: IO[bytes]) -> str:

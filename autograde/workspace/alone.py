@@ -54,5 +54,5 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     said = [headline(verdict) for verdict in record.verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     name = grader_of(lesson.package).name
-    said.append(f"grader: {name}; your teacher's feedback ends with the name of theirs")
+    said.append(f"If your teacher's page has other points, compare the graders. Yours: {name}")
     return said, page

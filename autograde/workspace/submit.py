@@ -54,7 +54,7 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
     if not names:
         checked = [each for each in checked if each.begun]
     if not checked:
-        raise CourseError(f"nothing to hand in: no lesson in {project.work} was begun")
+        raise CourseError(f"nothing to submit: no lesson in {project.work} was begun")
     return checked
 
 

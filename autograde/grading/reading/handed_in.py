@@ -11,7 +11,7 @@ from autograde.course.lessons import exercise_of, named_cells
 from autograde.course.versions import checksums
 from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS
-from autograde.grading.reading.parse import parse, too_large
+from autograde.grading.reading.parse import WANTED, parse, too_large
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission
 from autograde.words import named, quoted
 
@@ -108,7 +108,8 @@ def _no_notebook(
     others = [name for name in others if name != TIMESTAMP]
     found = named(notebooks) or f"no notebook{', only ' if others else ''}{named(others)}"
     return Problem(
-        "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
+        "no notebook of that name was handed in",
+        f"{right} was not handed in (found: {found}). {WANTED}",
     )
 
 

@@ -17,6 +17,8 @@ from autograde.values.text import well_formed
 NBGRADER = ("grade_id", "checksum")
 """Only this is read of nbgrader's metadata: the lesson knows the rest."""
 
+WANTED = "What counts is the lesson's .ipynb file, as Jupyter saves it."
+
 
 class _NoNotebook(Exception):
     """The file is JSON, but no notebook."""
@@ -44,17 +46,17 @@ def parse(content: bytes, *, whole: bool = False) -> Record:
     if len(content) > LIMITS.file_bytes:
         return Record(problem=too_large(len(content)))
     if not content:
-        return Record(problem=Problem("the file is empty", "The file is empty."))
+        return Record(problem=Problem("the file is empty", f"The file is empty. {WANTED}"))
     try:
         plain = json.loads(content)  # UTF-8, or UTF-16 as PowerShell saves it
     except (ValueError, RecursionError) as error:
-        words = f"The file is not JSON, so it is not a notebook: {error}"
+        words = f"The file is not JSON, so it is not a notebook: {error}. {WANTED}"
         return Record(problem=Problem("the file is not JSON", words))
     try:
         cells = _cells(plain)
         return Record(_valid(plain)) if whole else _within_limits(cells)
     except _NoNotebook:
-        words = "The file is JSON, but not a notebook."
+        words = f"The file is JSON, but not a notebook. {WANTED}"
         return Record(problem=Problem("the file is not a notebook", words))
 
 
@@ -76,7 +78,7 @@ def too_large(size: int) -> Problem:
     most = LIMITS.file_bytes / 1e6
     words = (
         f"The file has {size / 1e6:.1f} MB, more than the {most:.0f} MB allowed. "
-        "Clear all outputs, save, and hand it in again."
+        "Clear all outputs, save, and submit it again."
     )
     return Problem("the file is too large", words)
 

@@ -24,7 +24,8 @@ from autograde.grading.submission import Problem
 from autograde.rubric.names import names_of
 
 NOT_OF_LESSON = Problem(
-    "the notebook is not of this lesson", "Nothing of this lesson is in the notebook."
+    "the notebook is not of this lesson",
+    "Nothing of this lesson is in the notebook. Submit the notebook of this lesson.",
 )
 ORIGINAL = "the original is used"
 MORE = "[There is more in the cells below: open the whole notebook.]"

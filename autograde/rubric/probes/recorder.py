@@ -111,7 +111,7 @@ class Recorder(Draws):
                     try:
                         outcome = self._outcome(run, args, look=number == 0 and look)
                     except KeyboardInterrupt as error:
-                        self.interrupted = _took_too_long(text, error)
+                        self.interrupted = _did_not_end(text, error)
                         raise
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text.split("\n")[-1], change])
@@ -201,10 +201,10 @@ def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args
     return [typed] * len(cases) if isinstance(typed, str) else typed
 
 
-def _took_too_long(call: str, error: KeyboardInterrupt) -> str:
+def _did_not_end(call: str, error: KeyboardInterrupt) -> str:
     """Return what was running when a rubric was interrupted, and where."""
     at, last = outcome_of(error).at, call.split("\n")[-1]
-    return f"`{last}` took too long" + (f" (in {at})" if at else "")
+    return f"`{last}` did not end" + (f" (in {at})" if at else "")
 
 
 def _change(before: Plain, after: Plain) -> str:
