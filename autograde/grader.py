@@ -98,10 +98,9 @@ def grader_of(package: str) -> Grader:
 
 @cache
 def digest_of(package: str) -> str:
-    """Return a digest of the files of a course's package that decide a grade; "" without one."""
+    """Return a digest of all files of a course's package, its data too; "" without one."""
     digest, folder = sha256(), folder_of(package) if package else Path()
     for file in files_of(package):
-        if file.suffix in SUFFIXES:
-            path, content = file.relative_to(folder).as_posix(), file.read_bytes()
-            digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
+        path, content = file.relative_to(folder).as_posix(), file.read_bytes()
+        digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
     return digest.hexdigest() if package else ""

@@ -266,6 +266,13 @@ ONLY_WHEN_RUN = {"an unknown name in a figure", "an answer that a cell of no nam
 """A build runs the cells without a name, which takes as long as the lesson; `check` does not."""
 
 
+def test_two_lessons_of_one_name_are_refused(mine: Lesson) -> None:
+    curriculum = mine.folder / "../curriculum.toml"
+    text = curriculum.read_text()
+    curriculum.write_text(text + "[[lesson]]" + text.rpartition("[[lesson]]")[2])
+    assert f"two lessons have the name '{NAME}'" in said(mine, "build", NAME)
+
+
 @pytest.mark.parametrize("name", SLIPS)
 def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, name: str) -> None:
     slip = SLIPS[name]

@@ -53,6 +53,34 @@ def unwritten(x: Tensor) -> Tensor:
     raise NotImplementedError
 
 
+@as_cell
+def careful_rubric(r: Any, answer: Callable[..., Any]) -> None:
+    r.call("of a matrix", answer, r.normal(2, 3))
+    r.call("of a batch", answer, r.normal(4, 2, 3))
+    r.refuses("raises ValueError for text", answer, ("text",))
+    r.unchanged("leaves its arguments as they were")
+
+
+def careful(x: Tensor) -> Tensor:
+    if isinstance(x, str):
+        raise ValueError("no")
+    return right(x)
+
+
+def test_claims_do_not_count_through_a_withdrawn_line() -> None:
+    key = make_key(careful_rubric, careful)
+    answers = [record(careful_rubric, answer) for answer in (careful, refusing)]
+    for withdrawn, points in (
+        ((), 0),
+        (("of a matrix",), 4 / 3),
+        (("of a matrix", "of a batch"), 4),
+    ):
+        less = replace(key, withdrawn=withdrawn)
+        assert [judge(recording, less).points for recording in answers] == pytest.approx(
+            [4, points], abs=1e-4
+        )
+
+
 SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "wrong dimension": (over_columns, "sums to"),
     "shape": (lambda x: right(x)[:, :2], "has the shape (2, 2), expected (2, 3)."),

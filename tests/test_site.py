@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from pages import Outline, outline_of
 
 from autograde.authoring.marks import kept_back
-from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, opening_of, render
+from autograde.authoring.site import LEFT_OUT, MADE, build_site, lesson_page, opening_of, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course.lessons import CourseError, Lesson, lessons
@@ -109,7 +109,7 @@ def test_what_prints_the_answers_lines_is_left_out(text: str) -> None:
 
 
 def test_no_data_for_the_judge_is_on_the_site(site: Path) -> None:
-    suffixes = {path.suffix for path in site.rglob("*") if path.is_file()}
+    suffixes = {path.suffix for path in site.rglob("[!.]*") if path.is_file()}
     assert suffixes <= READABLE | {".png", ".svg", ".map"}
     assert not list(site.rglob(PRACTICE_FILE))
 
@@ -243,6 +243,13 @@ def test_a_failed_build_leaves_the_old_site(
     old = course / "build" / "site" / "index.html"
     old.parent.mkdir(parents=True)
     old.write_text("old")
+    old.with_name(MADE).touch()
     with pytest.raises(CourseError, match=said):
         build_site(course, course / "build" / "site")
     assert old.read_text() == "old"
+
+
+def test_a_folder_with_something_else_is_left_alone(course: Path) -> None:
+    with pytest.raises(CourseError, match=r"holds something else than a site. Name a new folder"):
+        build_site(course, course)
+    assert (course / "source").is_dir()

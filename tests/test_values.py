@@ -311,6 +311,17 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
             assert table is None or len(table.labels) in (0, len(table.rows))
 
 
+def test_any_value_can_be_compared_with_any_other() -> None:
+    strange = [Decimal("nan"), Decimal(1), timedelta(5), datetime(2020, 1, 1), 1e308, 1j, nan,
+               complex(1.7e308, 1.7e308), np.array([2020, 1], "m8[Y]"), np.array([1, 2], "m8[ms]"),
+               np.array([2**62], "M8[Y]"), np.array([1.7e308 + 1.7e308j, 0])]  # fmt: skip
+    values = [to_plain(value) for value in [*strange, *(made() for made in VALUES.values())]]
+    for expected in values:
+        assert not apart(expected, expected).note
+        for got in values:
+            assert isinstance(apart(got, expected).distance, float)
+
+
 def test_sums_are_spoken_of_where_the_numbers_are_shares() -> None:
     shares, identity = np.array([[0.5, 0.5], [0.0, 1.0]]), np.eye(2)
     off = np.array([[0.5, 0.25], [0.0, 1.0]])

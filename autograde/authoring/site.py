@@ -35,6 +35,8 @@ SCROLLS = re.compile('<pre(?=>)|<div(?= class="(table|math)-wrapper)')
 """The beginning of a part that is wider than a narrow page."""
 UNNAMED = '<summary aria-label="Toggle hidden content">'
 """MyST-NB hides the words on what is folded, such as "Show the code", from screen readers."""
+MADE = ".buildinfo"
+"""What Sphinx leaves in a site that it made."""
 LEFT_OUT = "This output quotes the answer. It is shown in the lesson itself."
 TO_READ = """\
 *About {minutes} minutes (an estimate), {points} points. This page is for reading: its exercises are
@@ -80,9 +82,11 @@ def build_site(root: Path, target: Path) -> None:
     """Build the site elsewhere, then move it into place: a failed build leaves the old one alone.
 
     Raises:
-        CourseError: a lesson is not built or cannot become a page, Sphinx warned, or it is not
-            installed.
+        CourseError: a lesson is not built or cannot become a page, Sphinx warned, it is not
+            installed, or the folder holds something else.
     """
+    if target.exists() and any(target.iterdir()) and not (target / MADE).is_file():
+        raise CourseError(f"{target} holds something else than a site. Name a new folder.")
     if missing := [name for module, name in NEEDED.items() if find_spec(module) is None]:
         raise CourseError(f"autograde site needs more packages: pip install {' '.join(missing)}")
     with TemporaryDirectory() as folder:
@@ -113,7 +117,6 @@ def render(pages: Path, site: Path, title: str) -> None:
         named = ("-D", f"project={title}", "-D", f"html_title={title}")
         if sphinx([*strict, *named, "-c", str(LOOK), "-d", cache, str(pages), str(site)]):
             raise CourseError("The site was not built. Fix what Sphinx names above.")
-    (site / ".buildinfo").unlink()
     for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
         text = page.read_text(encoding="utf-8").replace(UNNAMED, "<summary>")
         page.write_text(SCROLLS.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")

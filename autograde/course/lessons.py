@@ -1,6 +1,7 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -184,11 +185,15 @@ def lessons(root: Path) -> dict[str, Lesson]:
     """
     package, entries = read_course(root).package, read_toml(root / CURRICULUM).get("lesson", [])
     try:
-        return {entry["name"]: _lesson(root, package, entry) for entry in entries}
+        found = [_lesson(root, package, entry) for entry in entries]
     except KeyError as error:
         raise CourseError(f"{root / CURRICULUM}: a lesson lacks {error.args[0]!r}") from error
     except TypeError as error:
         raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
+    names = Counter(lesson.name for lesson in found)
+    if twice := [name for name, number in names.items() if number > 1]:
+        raise CourseError(f"{root / CURRICULUM}: two lessons have the name {twice[0]!r}")
+    return {lesson.name: lesson for lesson in found}
 
 
 def read_course(root: Path) -> Course:

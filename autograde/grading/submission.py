@@ -114,7 +114,7 @@ class Marks:
         return [name for name in self.waits if name in self.by_hand]
 
     def comment(self, name: str) -> str | None:
-        return self.comments_by_hand.get(name, self.comments[name])
+        return self.comments_by_hand.get(name) or self.comments.get(name)
 
 
 def share_of(score: float, points: float, waiting: float, held: float) -> float | None:

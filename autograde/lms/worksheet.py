@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
 from unicodedata import normalize
@@ -123,7 +124,7 @@ def _rows(content: bytes) -> Iterator[tuple[list[str], dict[str, str]]]:
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")  # as older spreadsheets save
     head, _, _ = text.partition("\n")
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=max(SEPARATORS, key=head.count))
+    reader = csv.reader(StringIO(text, newline=""), delimiter=max(SEPARATORS, key=head.count))
     keys = {heading.casefold(): key for key, names in HEADINGS.items() for heading in names}
     columns = [keys.get(heading.strip().casefold(), "") for heading in next(reader, [])]
     for row in reader:

@@ -8,10 +8,12 @@ from hashlib import sha256
 from itertools import takewhile
 from statistics import fmean
 
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson, lessons
+from autograde.course.versions import notebook_of, versions
 from autograde.grading.gradebook import (
     as_recorded,
     marks_of_class,
@@ -53,7 +55,7 @@ class Submission:
     `before` is the share of the points in earlier lessons, None if there were none.
     `written` has the score of each written answer, or the state of one that has none.
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
-    `file` is a digest of the notebook that was handed in, "" where there is none.
+    `file` is a digest of the notebook that was graded, as handed in, "" where there is none.
     """
 
     student: str
@@ -207,6 +209,7 @@ def read_class(lesson: Lesson) -> ClassData:
 def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
+    handed_out = [notebook_of(version) for version in versions(lesson)]
     for student, marks in marks_of_class(gradebook, lesson).items():
         place = Place(student, lesson)
         entry = read_entry(place)
@@ -229,13 +232,13 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
                 walled=record.walled is not False,
                 earlier=record.earlier,
                 seconds=entry.seconds if entry else None,
-                file=_file(place),
+                file=_file(place, handed_out),
             )
 
 
-def _file(place: Place) -> str:
-    """Return a digest of the notebook that was handed in; "" where there is none."""
-    handed_in = read_submission(place, ignore=["*"])  # without the lesson's data files
+def _file(place: Place, handed_out: list[NotebookNode]) -> str:
+    """Return a digest of the notebook that is graded of those handed in; "" where there is none."""
+    handed_in = read_submission(place, ["*"], handed_out)  # without the lesson's data files
     if handed_in.problem:
         return ""
     return sha256(handed_in.files[f"{place.lesson.notebook}.ipynb"]).hexdigest()

@@ -144,15 +144,14 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         _judge_line(*row, floats)
         for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
+    withdrawn = [line.name in key.withdrawn for line in key.expected.lines]
     banned = any(
-        KINDS[line.kind].bans and failure is not None
-        for line, failure in zip(key.expected.lines, found, strict=True)
+        KINDS[line.kind].bans and failure is not None and not gone
+        for line, failure, gone in zip(key.expected.lines, found, withdrawn, strict=True)
     )
-    vouched = trusted or any(
-        failure is None and vouches for failure, vouches in zip(found, _vouching(key), strict=True)
-    )
-    if not vouched:
+    if not trusted and not _is_vouched(key, found, withdrawn):
         found = [failure or Failure(GUESSED) for failure in found]
+    found = [None if gone else failure for failure, gone in zip(found, withdrawn, strict=True)]
     lines = _with_points(key, found, banned)
     if all(line.passed for line in lines):
         return Verdict(key.exercise, key.points, key.points, lines)
@@ -166,6 +165,13 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         note=_readable(BANNED if banned else stopped or _incomplete(outcomes)),
         rebound=recording.rebound,
     )
+
+
+def _is_vouched(key: Key, found: list[Failure | None], withdrawn: list[bool]) -> bool:
+    """Return whether claims count: a line that vouches is right, or all such are withdrawn."""
+    rows = [*zip(found, withdrawn, _vouching(key), strict=True)]
+    standing = any(vouches and not gone for _, gone, vouches in rows)
+    return not standing or any(failure is None and vouches for failure, _, vouches in rows)
 
 
 def _vouching(key: Key) -> list[bool]:

@@ -28,7 +28,8 @@ class Key:
 
     `needs` names earlier exercises that the lines may call. `tolerances` and `claims` have one
     entry for each line. In grading, a claim counts only if a line that is not a claim is right.
-    `mistakes` is empty except on the practice seed.
+    `mistakes` is empty except on the practice seed. Lines that a teacher has `withdrawn` count as
+    right, whatever an answer does.
     """
 
     exercise: str
@@ -39,6 +40,7 @@ class Key:
     tolerances: tuple[float, ...]
     claims: tuple[bool, ...]
     mistakes: tuple[Mistake, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 def pack_keys(keys: dict[str, Key]) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from autograde.course.lessons import CourseError
 from autograde.course.package import files_of, folder_of
 from autograde.installed import manual
 from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
@@ -80,7 +81,7 @@ MOVE = "Put the Python environment elsewhere."
 READABLE = "If it names a path: kernels run as another user, who must be able to read that path."
 
 
-class NoWall(Exception):
+class NoWall(CourseError):
     """No kernel can be walled here; the message says what is missing and how to get it."""
 
 

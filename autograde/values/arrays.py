@@ -68,7 +68,7 @@ def copied(value: Any) -> Any:
 
 
 def apart(got: Plain, expected: numbers.Array) -> Difference:
-    if isinstance(got, datetime | timedelta) and got == moment(expected):
+    if isinstance(got, datetime | timedelta) and not expected.ndim and got == moment(expected):
         return SAME
     if not isinstance(got, np.ndarray):
         return differences.other(got, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain
-from math import inf, isfinite, isnan
+from math import hypot, inf, isfinite, isnan
 from unicodedata import normalize
 
 from autograde.values import dispatch
@@ -42,7 +42,7 @@ def apart(got: Plain, expected: Plain) -> Difference:
             same = type(got) is type(expected) and got == expected
             return SAME if same else other(got, expected)
         case float() | complex():
-            return _floats(got, expected, abs(expected))
+            return _floats(got, expected, _size(expected))
         case list() | tuple():
             return _sequences(got, expected)
         case set() | frozenset():
@@ -101,9 +101,13 @@ def _floats(got: Plain, expected: complex, scale: float) -> Difference:
         return other(got, expected)
     if got == expected or (got != got and expected != expected):
         return SAME
-    distance = abs(got - expected) / (scale or NOTHING)
+    distance = _size(got - expected) / (scale or NOTHING)
     one, two = numerals(got, expected)
     return Difference(inf if isnan(distance) else distance, f"is {one}, expected {two}")
+
+
+def _size(number: complex) -> float:
+    return hypot(number.real, number.imag)  # `abs` of a complex number may overflow
 
 
 def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Difference:

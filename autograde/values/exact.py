@@ -48,6 +48,8 @@ def _near(got: Decimal, expected: Decimal) -> bool:
     """Return whether two Decimals are both nan, or one number but for the last digits."""
     if not expected.is_finite():
         return got.is_nan() and expected.is_nan()
+    if not got.is_finite():
+        return False
     error = UNTRAPPED.abs(UNTRAPPED.subtract(got, expected))
     allowed = UNTRAPPED.multiply(UNTRAPPED.abs(expected), ROUNDED)
     return bool(UNTRAPPED.compare(error, allowed) <= 0)

@@ -55,13 +55,19 @@ def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Differen
 def same_type(got: Any, expected: Any) -> bool:
     """Return whether two dtypes are the same; the room for text and a time's unit do not count."""
     loose = getattr(expected.dtype, "kind", "") in ("S", "U", "m", "M")
-    return bool(got.dtype.kind == expected.dtype.kind if loose else got.dtype == expected.dtype)
+    return bool(_sort(got.dtype) == _sort(expected.dtype) if loose else got.dtype == expected.dtype)
 
 
 def comparable(got: Array, expected: Array) -> bool:
     """Return whether the entries of two arrays have a distance."""
-    kinds = {"number" if a.dtype.kind in "biufc" else a.dtype.kind for a in (got, expected)}
-    return len(kinds) == 1
+    return _sort(got.dtype) == _sort(expected.dtype)
+
+
+def _sort(dtype: np.dtype[Any]) -> str:
+    """Return one name for all dtypes whose entries have a distance."""
+    if dtype.kind == "m" and np.datetime_data(dtype)[0] in ("Y", "M"):
+        return "months"  # NumPy cannot say how many days they have
+    return "number" if dtype.kind in "biufc" else dtype.kind
 
 
 def distance(got: Array, expected: Array) -> float:
