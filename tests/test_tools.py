@@ -213,6 +213,8 @@ LIMITS_ON_PAGES = {
         f"{KERNEL.address_bytes_a_process >> 30} GB of address space",
         f"{KERNEL.processes} processes, {KERNEL.files_a_process} files in each",
         f"{KERNEL.scratch_bytes >> 20} MB and",
+    ),
+    "docs/wall_inside.md": (
         f"{LIMITS.grace_seconds} s after\nthe notebook's limit",
         f"has taken {LIMITS.hung_seconds} s, {LIMITS.hung_seconds + LIMITS.more_seconds} s on Dask",
     ),
