@@ -253,3 +253,8 @@ def test_another_language_is_refused_behind_the_wall(course: Path) -> None:
     result = program("nbgrader", "autograde", "in_octave", cwd=course)
     assert result.returncode == 1
     assert "a notebook in octave cannot run behind the wall" in result.stderr
+
+
+def test_the_page_has_what_is_written_when_a_text_is_saved() -> None:
+    _, *written = (HERE / "jupytext.toml").read_text().splitlines()
+    assert [line.strip() for line in block("jupytext", "   ").splitlines()] == written

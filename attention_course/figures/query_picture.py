@@ -59,7 +59,7 @@ class QueryPicture(Picture):
             (WEIGHTS - BARS / 2, "weight"),
             (VALUES + HEIGHT / 2, "value"),
         )
-        said = ("", "score: query · key", "softmax of the scores", "what is handed on")
+        said = ("", "score: query · key", "softmax of that row", "what is handed on")
         for (y, name), more in zip(rows, said, strict=True):
             _write(ax, 2, y - 6 * bool(more), name, ha="left", weight="bold", color=INK)
             _write(ax, 2, y + 6, more, ha="left", color=GREY, size=8)

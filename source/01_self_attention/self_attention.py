@@ -127,9 +127,9 @@ print("     a lamp: " + in_each_place(means(lambda words: attention_of(model, [*
 
 # %% [markdown]
 # Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well, and
-# make no difference: **where a head looks does not say whether that matters.** (Nor does one
-# do the other's work: without both, the four numbers hardly move.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says otherwise, so head 1.1 can ignore the
-# cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
+# make no difference: **where a head looks does not say whether that matters.** (Nor does one do the other's work: without both, the
+# four numbers hardly move.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says
+# otherwise, so head 1.1 can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
