@@ -81,17 +81,11 @@ def calls_another(nb: NotebookNode) -> None:
     cell.source = cell.source.replace("return ", "attention_scores\n    return ")
 
 
-def skips_a_level(nb: NotebookNode) -> None:
-    text = "```\n#### a comment\n```\n\n#### Too deep"
-    nb.cells.insert(1, nbformat.v4.new_markdown_cell(text))
-
-
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
     calls_another: (
         "context_vectors calls attention_scores; in source/curriculum.toml write, below "
         '[lesson.needs]: context_vectors = ["attention_scores"]'
     ),
-    skips_a_level: "the heading “Too deep” begins with #### and needs ##: a level is skipped",
     doubled: "grade_id 'attention_weights' is used 2 times",
     unnamed: "needs a grade_id",
     no_rubric: "the cell test_context_vectors is missing",

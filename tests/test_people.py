@@ -195,6 +195,7 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
         "NOT COLLECTED: 1",
         "  Bob O'Neil (bob): no notebook in what was handed in, 'work.7z', 'work.rar', "
         "'work.tar.gz': only notebooks and zip archives are opened",
+        f"next: autograde grade {MASK}",
     ]
 
 

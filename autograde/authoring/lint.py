@@ -41,8 +41,6 @@ from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
-HEADING = re.compile(r"^(#{1,6}) +(.+?) *$", re.MULTILINE)
-FENCED = re.compile(r"^(```+|~~~+).*?^\1", re.DOTALL | re.MULTILINE)
 TYPES = {
     (False, True): "Autograded answer",
     (True, False): "Autograded tests",
@@ -93,7 +91,6 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     unlisted = {f"question_{name}" for name in cells.keys() - wanted.keys()}  # named above
     for name in sorted((questions ^ schemes) - unlisted):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
-    yield from _lint_headings(nb)
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
     yield from _lint_needs(lesson, cells)
@@ -127,20 +124,6 @@ def _type(cell: NotebookNode) -> str:
     points = about.get("points", 0)
     points = f"{points:g}" if isinstance(points, int | float) else repr(points)
     return f"{cell.cell_type}, {type_name}" + (f", Points: {points}" if grade else "")
-
-
-def _lint_headings(nb: NotebookNode) -> Iterator[str]:
-    """Yield headings that skip a level: such a lesson cannot become a page of the site."""
-    level = 0
-    for cell in students_version(nb).cells:
-        text = FENCED.sub("", cell.source) if cell.cell_type == "markdown" else ""
-        for signs, title in HEADING.findall(text):
-            if len(signs) > level + 1:
-                yield (
-                    f"the heading “{title}” begins with {signs} and needs {'#' * (level + 1)}: "
-                    "a level is skipped"
-                )
-            level = len(signs)
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
