@@ -68,7 +68,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerSpan:
     """The words from `start` up to `stop` answer a question of this kind."""
 
     kind: str
@@ -82,7 +82,7 @@ class Notes:
 
     people: list[Person] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[AnswerSpan] = field(default_factory=list)
 
     def meet(self, name: Word) -> Person:
         """Note a new person."""
@@ -225,7 +225,7 @@ def questions(notes: Notes) -> Telling:
         said = yield from say({text: QUESTIONS[kind] for text, (_, kind) in asked.items()})
         who, kind = asked.pop(" ".join(said))
         last = yield from ANSWERS[kind](notes, who, said[-1])
-        notes.answers.append(Answer(kind, said[-1].at + 1, last[-1].at + 1))
+        notes.answers.append(AnswerSpan(kind, said[-1].at + 1, last[-1].at + 1))
 
 
 def questions_about(who: Person) -> Iterator[tuple[str, str]]:

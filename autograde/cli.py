@@ -22,7 +22,7 @@ from autograde.course.lessons import (
 )
 from autograde.course.package import make_importable
 from autograde.installed import manual
-from autograde.words import INTERRUPTED, printable
+from autograde.student_text import INTERRUPTED, printable
 
 if TYPE_CHECKING:
     from autograde.workspace.project import Project
@@ -426,10 +426,10 @@ def grade_self(lesson: str, no_open: bool) -> None:
     Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different
     ones; a correct answer passes both.
     """
-    from autograde.workspace.alone import grade_alone
+    from autograde.workspace.grade_self import grade_self
 
     project = the_project()
-    said, page = grade_alone(project, project.saved(lesson))
+    said, page = grade_self(project, project.saved(lesson))
     print("\n".join(said))
     print(f"feedback: {page}")
     if not no_open:

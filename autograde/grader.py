@@ -41,7 +41,7 @@ PARTS = {
     "values/differences.py": JUDGES,
     "values/frame_tables.py": JUDGES,
     "values/layout.py": JUDGES,
-    "words.py": JUDGES,
+    "student_text.py": JUDGES,
     "grading/feedback.py": SHOWS,
     "grading/templates": SHOWS,
 }

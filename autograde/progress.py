@@ -111,7 +111,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Record:
+class LastRun:
     """A note on the last run of an exercise's rubric.
 
     `answer` is the digest of the cell that it judged, or "" if that is not known.
@@ -164,13 +164,13 @@ def _record_file(lesson: Path, exercise: str) -> Path:
     return lesson.parent / STATE / "progress" / lesson.name / f"{exercise}.json"
 
 
-def record(lesson: Path, exercise: str) -> Record | None:
+def record(lesson: Path, exercise: str) -> LastRun | None:
     """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
     path = _record_file(lesson, exercise)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         answer = str(found.get("answer", ""))
-        return Record(float(found["points"]), answer, path.stat().st_mtime)
+        return LastRun(float(found["points"]), answer, path.stat().st_mtime)
     except DAMAGED:
         return None
 

@@ -17,8 +17,8 @@ from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import read_entry
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
+from autograde.student_text import INTERRUPTED, named, printable
 from autograde.values.text import await_marking
-from autograde.words import INTERRUPTED, named, printable
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook

@@ -3,7 +3,7 @@
 import random
 
 from autograde.course.lessons import Lesson
-from autograde.report.classdata import WAITING, ClassData, Submission
+from autograde.report.classdata import WAITING, ClassData, GradedSubmission
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 
@@ -22,7 +22,7 @@ def made_up(lesson: Lesson, students: int) -> ClassData:
     return ClassData(lesson, submissions, absent=absent)
 
 
-def _submission(lesson: Lesson, student: str, rng: random.Random) -> Submission:
+def _submission(lesson: Lesson, student: str, rng: random.Random) -> GradedSubmission:
     broken, able = rng.random() < 0.02, rng.betavariate(4, 2)
     verdicts = {}
     for exercise in lesson.exercises:
@@ -42,7 +42,7 @@ def _submission(lesson: Lesson, student: str, rng: random.Random) -> Submission:
         each.name: WAITING if rng.random() < 0.3 else float(rng.randint(0, 2))
         for each in lesson.written
     }
-    return Submission(
+    return GradedSubmission(
         student,
         score=sum(v.points for v in verdicts.values())
         + sum(score for score in written.values() if isinstance(score, float)),

@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from nbgrader import api
 from traitlets.config import Config
 
-from autograde.authoring.same import NOT_COMPARED
+from autograde.authoring.compare_builds import NOT_COMPARED
 from autograde.cli import main
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.running.reference import as_kept

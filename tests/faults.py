@@ -187,7 +187,7 @@ FAULTS = [
     ),
     # the wall
     Fault(
-        "a kernel without a network of its own", "autograde/sandbox/inside/enter.py",
+        "a kernel without a network of its own", "autograde/sandbox/inside/namespaces.py",
         "system.NEW_IPC | system.NEW_NET |", "system.NEW_IPC |",
         "tests/test_wall.py -k test_it_keeps_out",
     ),
@@ -232,13 +232,13 @@ FAULTS = [
         "tests/test_wall.py -k says",
     ),
     Fault(
-        "a process hides its page tables by its name", "autograde/sandbox/inside/first.py",
+        "a process hides its page tables by its name", "autograde/sandbox/inside/supervisor.py",
         'partition("\\nVmPTE:")', 'partition("VmPTE:")',
         "tests/test_wall.py -k 'page and tables'",
     ),
     Fault(
         "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
-        "resident.read_all()", "pass",
+        "page_cache.read_all()", "pass",
         "tests/test_wall.py -k 'test_a_kernel and sign'",
     ),
     Fault(

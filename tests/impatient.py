@@ -9,7 +9,7 @@ one submission fewer bytes. Worker processes import this file as well; there the
 import re
 from dataclasses import replace
 
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 
 CELL_SECONDS = 2
 SILENT = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")

@@ -16,7 +16,7 @@ from autograde.grading import pipeline
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
-from autograde.workspace.alone import REMARK
+from autograde.workspace.grade_self import REMARK
 from autograde.workspace.project import Project
 
 

@@ -19,7 +19,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from nightly import few
 
 from autograde.authoring import build as building
-from autograde.authoring import lint, marks, same
+from autograde.authoring import compare_builds, lint, marks
 from autograde.authoring.build import UNSTEADY, Identify, RunReference, as_reference
 from autograde.authoring.check import check_once, review
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
@@ -29,7 +29,7 @@ from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.course.versions import source_of, versions
 from autograde.grading.running.reference import load, right_key
-from autograde.notebook.saved import MAY_RAISE
+from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.session import PRACTICE_SEED
@@ -100,7 +100,7 @@ def test_practice_data_with_other_texts_of_calls_are_other_data(
     expected = replace(keys["center_rows"].expected, lines=(replace(first, cases=cases), *others))
     keys["center_rows"] = replace(keys["center_rows"], expected=expected)
     new.write_bytes(pack_keys(keys))
-    assert [*same._differing(new, old)] == ["other texts of calls of center_rows"]
+    assert [*compare_builds._differing(new, old)] == ["other texts of calls of center_rows"]
 
 
 def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
@@ -152,12 +152,12 @@ def test_what_is_committed_is_up_to_date(
     name: str, committed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from what cells print: nbval runs each solution and compares that."""
-    compared = same._compared
+    compared = compare_builds._compared
 
     def as_text(cell: NotebookNode) -> NotebookNode:
         return compared(NotebookNode(cell, outputs=[], execution_count=None))
 
-    monkeypatch.setattr(same, "_compared", as_text)
+    monkeypatch.setattr(compare_builds, "_compared", as_text)
     monkeypatch.setattr(
         RunReference, "preprocess", lambda self, nb, about: (as_reference(nb), about)
     )
@@ -309,12 +309,12 @@ def test_nbval_sees_a_reference_that_raises() -> None:
 def test_what_may_differ_from_machine_to_machine_is_not_compared(tmp_path: Path) -> None:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", id="a")])
     found = []
-    for tags in ([], [same.NOT_COMPARED]):
+    for tags in ([], [compare_builds.NOT_COMPARED]):
         for name, text in (("one", "0.41"), ("other", "0.42")):
             nb.cells[0].outputs = [nbformat.v4.new_output("stream", text=text)]
             nb.cells[0].metadata.tags = tags
             nbformat.write(nb, tmp_path / name)
-        found.append(list(same._cells(tmp_path / "one", tmp_path / "other")))
+        found.append(list(compare_builds._cells(tmp_path / "one", tmp_path / "other")))
     assert found == [["cell a differs"], []]
 
 

@@ -11,14 +11,14 @@ import pytest
 from conftest import HERE, run
 from working_copy import LESSON, make_project
 
-from autograde.authoring.same import keep_same, other_files
+from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
 from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.installed import Installed
 from autograde.notebook import practice, recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page
 from autograde.rubric import runs
-from autograde.rubric.given import PLACE, Given
+from autograde.rubric.lesson_names import PLACE, Given
 from autograde.rubric.panel import plain
 from autograde.rubric.session import CellEnded
 from autograde.workspace.project import Project

@@ -15,7 +15,7 @@ from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CURRICULUM, Lesson, code_cells, lessons, named_cells
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.marking.answers import Answer, Mark, Sent, read_question, save
+from autograde.marking.answers import Mark, Sent, WrittenAnswer, read_question, save
 
 QUESTION, POINTS = "wet_days", 2.0
 PAGE = (HERE / "docs" / "authoring.md").read_text()
@@ -56,7 +56,7 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return lesson
 
 
-def answer_of(lesson: Lesson, student: str) -> Answer:
+def answer_of(lesson: Lesson, student: str) -> WrittenAnswer:
     question = read_question(lesson.root, lesson.name, QUESTION)
     return next(each for each in question.answers if each.student == student)
 

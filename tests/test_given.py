@@ -22,8 +22,8 @@ from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound
 from autograde.notebook import explaining, practice, rubric
 from autograde.rubric import runs, session
-from autograde.rubric.given import given_in, keep
 from autograde.rubric.judge import Verdict
+from autograde.rubric.lesson_names import given_in, keep
 from autograde.rubric.recording import Recording
 
 OWN_CELLS = {

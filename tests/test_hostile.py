@@ -25,7 +25,7 @@ from autograde.grading.running.outputs import plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.submission import Marks
 from autograde.lms.archives import BadArchive, unpack
-from autograde.words import named, printable, quoted
+from autograde.student_text import named, printable, quoted
 
 ROOM = LIMITS.text_cell_chars
 

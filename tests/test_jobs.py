@@ -19,8 +19,8 @@ from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.notebook_client import GradingClient, SizedSession
 from autograde.grading.running.run import run_job
 from autograde.grading.submission import Disturbed, Problem
-from autograde.sandbox import scarce
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox import host_limits
+from autograde.sandbox.both_sides import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, received
 from autograde.sandbox.wall import missing
 
@@ -319,6 +319,6 @@ def test_a_kernel_that_starts_in_no_time_is_not_the_notebooks_fault(
 def test_where_a_user_has_nothing_left_no_socket_is_made_that_would_abort(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scarce, "watches_used_up", lambda: "epoll watches")
+    monkeypatch.setattr(host_limits, "watches_used_up", lambda: "epoll watches")
     with pytest.raises(Disturbed, match="the epoll watches of this user are used up"):
         run_job(job(("", "1")))

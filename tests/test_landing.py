@@ -12,7 +12,7 @@ from working_copy import LESSON, answer_all, make_project, mine
 
 from autograde.course.lessons import CourseError, lessons
 from autograde.notebook.practice import _so_far
-from autograde.notebook.saved import cells_in, still_to_come
+from autograde.notebook.saved_notebook import cells_in, still_to_come
 from autograde.progress import PAGE, following, note, of_course, write_page
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare

@@ -24,11 +24,11 @@ from autograde.grading.gradebook import marks_of_class
 from autograde.grading.record import NOTE
 from autograde.marking import page
 from autograde.marking.answers import (
-    Answer,
     Mark,
-    Question,
     Refused,
     Sent,
+    WrittenAnswer,
+    WrittenQuestion,
     all_waiting,
     read_question,
     save,
@@ -50,15 +50,15 @@ def lesson(made: Lesson, tmp_path: Path) -> Lesson:
     return replace(made, root=tmp_path)
 
 
-def question_of(lesson: Lesson) -> Question:
+def question_of(lesson: Lesson) -> WrittenQuestion:
     return read_question(lesson.root, LESSON, QUESTION)
 
 
-def answer_of(lesson: Lesson, student: str) -> Answer:
+def answer_of(lesson: Lesson, student: str) -> WrittenAnswer:
     return next(each for each in question_of(lesson).answers if each.student == student)
 
 
-def give(lesson: Lesson, answer: Answer, score: float | None, comment: str = "") -> Mark:
+def give(lesson: Lesson, answer: WrittenAnswer, score: float | None, comment: str = "") -> Mark:
     mark, _ = save(lesson.root, LESSON, QUESTION, Sent(answer.grade, answer.seen, score, comment))
     return mark
 

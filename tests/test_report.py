@@ -27,7 +27,7 @@ from autograde.report.classdata import (
     EMPTY,
     WAITING,
     ClassData,
-    Submission,
+    GradedSubmission,
     _before,
     misconceptions,
     read_class,
@@ -164,8 +164,8 @@ def verdict(name: str, *passed: bool, note: str = "", attempted: bool = True) ->
     return Verdict(name, points, float(len(lines)), lines, note=note, attempted=attempted)
 
 
-def submission(student: str, *verdicts: Verdict, **more: object) -> Submission:
-    return Submission(
+def submission(student: str, *verdicts: Verdict, **more: object) -> GradedSubmission:
+    return GradedSubmission(
         student,
         score=sum(each.points for each in verdicts),
         verdicts={each.exercise: each for each in verdicts},

@@ -25,7 +25,7 @@ BASE = {
     "nbgrader_settings",
     "progress",
     "server",
-    "words",
+    "student_text",
 }
 """Modules of the top, and the course's folder: what most rooms may import."""
 MAY_IMPORT = {
@@ -189,7 +189,7 @@ def test_the_coordinator_needs_no_torch() -> None:
 
 WITH_TORCH = {
     "rubric/probes/layers.py",
-    "rubric/probes/watching.py",
+    "rubric/probes/torch_functions.py",
     "rubric/probes/weights.py",
     "values/tensors.py",
 }

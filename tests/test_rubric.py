@@ -16,8 +16,8 @@ from attention_course.probes.rubric import Rubric
 from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric import session
-from autograde.rubric.given import keep
 from autograde.rubric.judge import judge, stop_in_words
+from autograde.rubric.lesson_names import keep
 from autograde.rubric.probes.calls import ContractBroken, as_typed, parameter_names
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load

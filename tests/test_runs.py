@@ -13,7 +13,7 @@ from autograde.notebook import explaining, practice
 from autograde.progress import PRACTICE_FILE, note
 from autograde.rubric import runs
 from autograde.rubric.runs import Run
-from autograde.workspace.unready import explain_what_has_not_run
+from autograde.workspace.name_errors import explain_what_has_not_run
 
 UNSOLVED = "attention_scores"
 

@@ -28,7 +28,7 @@ from autograde.course.config import convert
 from autograde.course.lessons import Lesson, grade_id, lessons
 from autograde.course.package import NEEDED
 from autograde.grading.limits import LIMITS
-from autograde.words import INTERRUPTED
+from autograde.student_text import INTERRUPTED
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table
 

@@ -198,7 +198,7 @@ def test_a_clone_with_another_grader_says_which_one_to_run(
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     shutil.copytree(HERE / "autograde", course / "autograde")
     assert run(course, "grade", "--workers", "1", *NO_WALL).exit_code == 0
-    with (course / "autograde" / "words.py").open("a") as file:
+    with (course / "autograde" / "student_text.py").open("a") as file:
         file.write("# a newer one\n")
     result = run(course, "grade", "--workers", "1", *NO_WALL)
     assert result.exit_code == 1

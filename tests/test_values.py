@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from autograde.values import base
-from autograde.values.base import Record, Unrecordable, unrecordable
+from autograde.values.base import Structure, Unrecordable, unrecordable
 from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
 from autograde.values.frames import columns_sorted
 from autograde.values.packing import pack, unpack
@@ -160,9 +160,9 @@ EQUAL: dict[str, tuple[Any, Any]] = {
 
 def test_a_made_up_column_of_lists_is_a_difference_and_no_error() -> None:
     got, expected = to_plain(pd.Series([1, 2], dtype="Int64")), to_plain(pd.Series([1, 2]))
-    assert isinstance(got, Record)
-    made_up = Record("Column", "Int64", {"items": [[1], [1, 2]]})
-    assert apart(Record("Series", "Series", {**got.parts, "data": made_up}), expected).distance
+    assert isinstance(got, Structure)
+    made_up = Structure("Column", "Int64", {"items": [[1], [1, 2]]})
+    assert apart(Structure("Series", "Series", {**got.parts, "data": made_up}), expected).distance
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -497,7 +497,7 @@ def test_what_rounding_leaves_of_0_is_shown_as_0() -> None:
 
 
 def test_a_made_up_record_of_pandas_is_compared_without_pandas() -> None:
-    labels = Record("Column", "text", {"items": ["a"]})
-    index = Record("Index", "Index", {"names": [None], "labels": labels})
-    made = Record("Series", "Series", {"name": None, "index": index, "data": np.ones(1)})
+    labels = Structure("Column", "text", {"items": ["a"]})
+    index = Structure("Index", "Index", {"names": [None], "labels": labels})
+    made = Structure("Series", "Series", {"name": None, "index": index, "data": np.ones(1)})
     assert apart(made, to_plain(pd.Series([1.0], index=["a"]))).distance == 0

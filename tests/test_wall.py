@@ -25,10 +25,10 @@ from conftest import HERE
 from nightly import few, nightly
 from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, NO_USERS, SAYS, TRIES, TRY
 
-from autograde.sandbox import control_groups, scarce
-from autograde.sandbox.agreed import MACHINES, KernelLimits
+from autograde.sandbox import control_groups, host_limits
+from autograde.sandbox.both_sides import MACHINES, KernelLimits
 from autograde.sandbox.control_groups import divided
-from autograde.sandbox.inside import first, resident
+from autograde.sandbox.inside import page_cache, supervisor
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
 
 possible = platform.machine() in MACHINES and not any(
@@ -301,13 +301,13 @@ def test_maps_of_many_processes_are_counted_one_at_a_time(
         counted.append(process)
         return 60_000 if process.name == "9" else 600
 
-    monkeypatch.setattr(first, "_number_of_maps", number)
-    watch = first.Watch(KernelLimits())
+    monkeypatch.setattr(supervisor, "_number_of_maps", number)
+    watch = supervisor.Watch(KernelLimits())
     few, many = ([Path("/proc", str(n)) for n in range(2, stop)] for stop in (10, 102))
     assert watch._of_maps(few) == 0
     seen = [watch._of_maps(many) for _ in range(150)]
-    assert seen[0] == 600 * 100 * first.MAP_BYTES
-    assert seen[100] == 60_000 * 100 * first.MAP_BYTES
+    assert seen[0] == 600 * 100 * supervisor.MAP_BYTES
+    assert seen[100] == 60_000 * 100 * supervisor.MAP_BYTES
     assert len(counted) == 150
     assert set(counted) == set(many)
 
@@ -315,13 +315,13 @@ def test_maps_of_many_processes_are_counted_one_at_a_time(
 def test_what_a_user_has_used_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     files = KernelLimits().files_a_process
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert scarce.used_up(files) == ""
+    assert host_limits.used_up(files) == ""
     with monkeypatch.context() as patch:
         patch.setattr(socket, "send_fds", refused)
-        assert scarce.used_up(files) == "descriptors on their way"
+        assert host_limits.used_up(files) == "descriptors on their way"
     with monkeypatch.context() as patch:
-        patch.setattr(scarce.select, "epoll", refused)
-        assert scarce.used_up(files) == "epoll watches"
+        patch.setattr(host_limits.select, "epoll", refused)
+        assert host_limits.used_up(files) == "epoll watches"
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
 
 
@@ -332,9 +332,9 @@ def test_what_kernels_can_read_is_read_before_if_half_of_the_memory_is_enough(
     file, memory, found = tmp_path / "file", tmp_path / "memory", []
     file.write_bytes(bytes(2048))
     memory.write_text(f"MemTotal: 9999 kB\nMemAvailable: {kilobytes} kB\nBuffers: 0 kB\n")
-    monkeypatch.setattr(resident, "_files", lambda: iter([(str(file), 2048)]))
-    monkeypatch.setattr(resident.os, "nice", lambda _: 0)
-    monkeypatch.setattr(resident.os, "posix_fadvise", lambda *told: found.append(told))
-    monkeypatch.setattr(resident, "MEMORY", str(memory))
-    resident.read_all()
+    monkeypatch.setattr(page_cache, "_files", lambda: iter([(str(file), 2048)]))
+    monkeypatch.setattr(page_cache.os, "nice", lambda _: 0)
+    monkeypatch.setattr(page_cache.os, "posix_fadvise", lambda *told: found.append(told))
+    monkeypatch.setattr(page_cache, "MEMORY", str(memory))
+    page_cache.read_all()
     assert len(found) == read

@@ -20,7 +20,7 @@ from wall_attempts import NO_GROUP, NO_USERS
 from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 from autograde.sandbox.wall import KERNEL_UIDS, inside, root_may_mount
 
 
@@ -277,7 +277,7 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
 async def of_a_killed_run_leaves_no_group() -> bool | str:
     code = (
         "from autograde.sandbox import control_groups as c\n"
-        "from autograde.sandbox.agreed import KernelLimits\n"
+        "from autograde.sandbox.both_sides import KernelLimits\n"
         "import os, signal\n"
         "print(c.make(KernelLimits()) or '', flush=True)\n"
     )

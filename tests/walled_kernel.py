@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 from autograde.sandbox.provisioner import walled_manager
 
 EMPTY = tempfile.mkdtemp()

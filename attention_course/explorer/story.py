@@ -7,7 +7,7 @@ from IPython.display import display
 from torch import nn
 
 from attention_course.explorer.reading import read
-from attention_course.explorer.still import still_picture
+from attention_course.explorer.static_picture import still_picture
 from attention_course.trained import begin
 from autograde.notebook.figures.canvas import display_png, groundless_png_of
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from autograde.rubric.probes.calls import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.recorder import Recorder
-from autograde.rubric.probes.watching import Functions
+from autograde.rubric.probes.torch_functions import Functions
 from autograde.rubric.probes.weights import Weights
 
 ATTENTION = ("W_query.weight", "W_key.weight", "W_value.weight", "out_proj.weight", "out_proj.bias")

@@ -23,10 +23,10 @@ from nbgrader.preprocessors import (
 
 from autograde.authoring import lint
 from autograde.authoring.check import check_once, review
+from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
 from autograde.authoring.release import copy_files
-from autograde.authoring.same import keep_same, other_files
 from autograde.authoring.sources import (
     changes,
     identify,
@@ -44,7 +44,7 @@ from autograde.course.package import NAMED
 from autograde.course.versions import keep
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
-from autograde.notebook.saved import MAY_RAISE
+from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager

@@ -33,7 +33,7 @@ from autograde.course.lessons import (
 )
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
-from autograde.notebook.saved import MAY_RAISE
+from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import WITHOUT_RESULT
 from autograde.rubric.names import names_of

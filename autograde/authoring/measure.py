@@ -39,7 +39,7 @@ from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.base import float_types
 from autograde.values.dispatch import cast_like
-from autograde.values.loaded import compute_on_one_thread
+from autograde.values.loaded_torch import compute_on_one_thread
 from autograde.values.packing import pack
 from autograde.values.text import digest
 

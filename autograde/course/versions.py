@@ -18,8 +18,8 @@ from autograde.course.lesson_files import parse_text, read_built, read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.files import write_folder
 from autograde.grader import digest_of
+from autograde.student_text import named
 from autograde.values.text import digest
-from autograde.words import named
 
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode

@@ -99,7 +99,7 @@ class Coordinator:
         try:
             late.init_plugin()
         except TraitError as error:
-            raise state.Stop(f"{self.root / CONFIG}: {error}") from error
+            raise state.Halted(f"{self.root / CONFIG}: {error}") from error
         return late
 
     async def grade_all(self, places: Sequence[Place], report: Callable[[Done], None]) -> None:
@@ -130,7 +130,7 @@ class Coordinator:
         """
         try:
             return await self._grade(place, executor)
-        except (state.Stop, DBAPIError):
+        except (state.Halted, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
             others = isinstance(error, (Disturbed, workers.WorkerDied))
@@ -141,7 +141,9 @@ class Coordinator:
         except OSError as error:
             if error.errno in state.FULL:
                 full = error.filename or self.root
-                raise state.Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
+                raise state.Halted(
+                    f"the disk is full ({full}). Make room. {state.GO_ON}"
+                ) from error
             said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             return Done(place, FAILED, said)
         except Exception as error:  # the grader's own fault, and no reason to leave the others

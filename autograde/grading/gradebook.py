@@ -33,7 +33,7 @@ from traitlets import Enum, Float
 from traitlets.config import Config
 
 from autograde.course.lessons import CourseError, Lesson, state_folder
-from autograde.grading.state import Stop
+from autograde.grading.state import Halted
 from autograde.grading.submission import TIMESTAMP, Marks, Place, Submission
 
 DAY = 24 * 60 * 60
@@ -49,7 +49,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
     """Back up an SQLite gradebook and check it for damage; other databases have their own tools.
 
     Raises:
-        Stop: the gradebook is damaged, cannot be copied, or is missing where there was one.
+        Halted: the gradebook is damaged, cannot be copied, or is missing where there was one.
     """
     url = make_url(CourseDirectory(config=config).db_url)
     if url.get_backend_name() != "sqlite" or not url.database:
@@ -59,7 +59,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
     if not copies and not gradebook.exists():
         return  # a fresh clone: grading says which lesson to build
     if not gradebook.exists():
-        raise Stop(
+        raise Halted(
             f"{gradebook} is missing. {last_copy(root)} Put it back; or, to begin with an empty "
             f"gradebook, delete {folder} and run autograde build."
         )
@@ -81,7 +81,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
         fresh.replace(target)
     except sqlite3.Error as error:
         fresh.unlink(missing_ok=True)
-        raise Stop(
+        raise Halted(
             f"{gradebook} cannot be copied to {folder}: {error}. {last_copy(root)}"
         ) from error
     for old_copy in copies[: -(COPIES - 1)]:
@@ -93,7 +93,7 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """Open the course's gradebook.
 
     Raises:
-        Stop: it cannot be opened, or what is done with it fails.
+        Halted: it cannot be opened, or what is done with it fails.
     """
     course = CourseDirectory(config=config)
     try:
@@ -106,7 +106,7 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     except DBAPIError as error:
         where = make_url(course.db_url).render_as_string(hide_password=True)
         copy = last_copy(Path(course.root))
-        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
+        raise Halted(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
 
 
 def last_copy(root: Path) -> str:

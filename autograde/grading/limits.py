@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, TIMESTAMP, Marks, Place, Submission, Task
-from autograde.words import named
+from autograde.student_text import named
 
 WALLED_KERNEL = "autograde-walled"
 """The name by which Jupyter's tools know a kernel behind the wall."""

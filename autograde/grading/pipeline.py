@@ -20,7 +20,7 @@ from autograde.grading.running.run import run_job
 from autograde.grading.sanitise import as_shown
 from autograde.grading.submission import Disturbed, Entry, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook
-from autograde.values.loaded import compute_on_one_thread
+from autograde.values.loaded_torch import compute_on_one_thread
 
 T = TypeVar("T")
 

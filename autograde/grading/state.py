@@ -28,16 +28,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 GO_ON = "What was finished is kept: run autograde grade again to go on."
 
 
-class Stop(CourseError):
+class Halted(CourseError):
     """Nothing more can be graded, whatever the submission; the message says why."""
 
 
 def require_locks() -> None:
-    """Raises Stop on Windows, where nobody could be kept from grading at the same time."""
+    """Raises Halted on Windows, where nobody could be kept from grading at the same time."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
-        raise Stop("Grading a class needs Linux. On Windows, use WSL.") from None
+        raise Halted("Grading a class needs Linux. On Windows, use WSL.") from None
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def one_run(root: Path) -> Iterator[None]:
     """Lock the course for this run; the lock is released when the process ends, however it does.
 
     Raises:
-        Stop: another run holds it, nothing can be written in the course, or this is Windows.
+        Halted: another run holds it, nothing can be written in the course, or this is Windows.
     """
     require_locks()
     import fcntl
@@ -54,13 +54,13 @@ def one_run(root: Path) -> Iterator[None]:
         path = state_folder(root) / "lock"
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise Stop(f"cannot write in the course {root}: {error.strerror}") from error
+        raise Halted(f"cannot write in the course {root}: {error.strerror}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise Stop(
+            raise Halted(
                 f"{root} is being graded already, by {file.read().strip() or 'another process'}. "
                 "Wait until that is done."
             ) from None
@@ -74,17 +74,17 @@ def clear_the_way(root: Path) -> None:
     """Remove what a killed run was writing; only the process that holds the lock may call this.
 
     Raises:
-        Stop: the disk is (nearly) full, or the course or gradebook may not be written.
+        Halted: the disk is (nearly) full, or the course or gradebook may not be written.
     """
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
-        raise Stop(
+        raise Halted(
             f"{free / 1e6:.0f} MB are free on the disk of {root}; grading needs "
             f"{LEAST_FREE_BYTES / 1e6:.0f} MB at least. Make room first. {GO_ON}"
         )
     for path in (root, root / "gradebook.db"):  # nbgrader names neither when it cannot write
         if path.exists() and not os.access(path, os.W_OK):
-            raise Stop(f"cannot write to {path}: grading changes it")
+            raise Halted(f"cannot write to {path}: grading changes it")
     for folder in ("ran", "graded"):
         for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
             left.unlink()

@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from autograde.words import quoted
+from autograde.student_text import quoted
 
 FILES, BYTES = 50_000, 8_000_000_000
 """The most that may come out of an archive. Folders count as files: a short path can name many."""

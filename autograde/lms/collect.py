@@ -29,10 +29,10 @@ from autograde.grading.gradebook import (
 )
 from autograde.grading.submission import TIMESTAMP
 from autograde.lms.archives import BadArchive, place_for, unpack
+from autograde.lms.assign_files import Handed, Plan, make_plan
 from autograde.lms.people import keep_numbers, read_numbers, remember
-from autograde.lms.plan import Handed, Plan, make_plan
 from autograde.lms.recognise import CANVAS
-from autograde.words import named, printable, quoted
+from autograde.student_text import named, printable, quoted
 
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
 """The end of the name that Canvas gives a class's archive; the course's numbers may precede it."""

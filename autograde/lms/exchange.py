@@ -15,7 +15,7 @@ from autograde.course.lessons import state_folder
 from autograde.grading.gradebook import parse_time
 from autograde.grading.submission import ADDRESS, TIMESTAMP
 from autograde.lms.plain_copy import NotPlain, plain_copy
-from autograde.words import printable
+from autograde.student_text import printable
 
 KILO = 1_000
 """nbgrader's `max_dir_size` counts thousands of bytes."""

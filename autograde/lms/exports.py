@@ -17,7 +17,7 @@ from autograde.course.lessons import CourseError, pick
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.people import read_numbers
 from autograde.lms.spreadsheet import Cell, safe, write_table
-from autograde.words import named, printable
+from autograde.student_text import named, printable
 
 Table = tuple[list[str], list[list[Cell]]]
 Class = list[tuple[Student, list[SubmittedAssignment | None]]]

@@ -17,7 +17,7 @@ from autograde.course.lessons import state_folder
 from autograde.files import write_whole
 from autograde.lms.recognise import Owners, Person
 from autograde.lms.worksheet import Worksheet, name_key
-from autograde.words import named, quoted
+from autograde.student_text import named, quoted
 
 PLAIN_ID = re.compile(r"[^\W_][\w.@+'’&~!=-]{0,127}")  # noqa: RUF001 (as some names have it)
 """Ids become names of folders."""

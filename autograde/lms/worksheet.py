@@ -15,7 +15,7 @@ from dateutil import parser as dates
 
 from autograde.lms.archives import FILE_BYTES
 from autograde.lms.recognise import Person, in_utc
-from autograde.words import quoted
+from autograde.student_text import quoted
 
 HEADINGS = {
     "name": (

@@ -53,7 +53,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WrittenAnswer:
     """A student's answer. `grade` and `notebook` are the gradebook's ids of its row and notebook.
 
     `seen` is a digest of answer and mark: nobody marks an answer that has been replaced, or
@@ -73,14 +73,14 @@ MISSING = Markup("<p><em>The cell is empty. Look for an answer in the whole note
 
 
 @dataclass(frozen=True)
-class Question:
+class WrittenQuestion:
     """A question with its marking scheme and every answer; `empty` are those without a word."""
 
     lesson: Lesson
     written: Written
     html: Markup
     scheme: Markup
-    answers: tuple[Answer, ...]
+    answers: tuple[WrittenAnswer, ...]
     empty: int
 
     @property
@@ -129,7 +129,7 @@ def all_waiting(root: Path) -> dict[tuple[str, str], int]:
         }
 
 
-def read_question(root: Path, lesson_name: str, question: str) -> Question:
+def read_question(root: Path, lesson_name: str, question: str) -> WrittenQuestion:
     """Read a question and its answers from the gradebook and the graded notebooks.
 
     The order of the answers reveals nothing about their authors and differs for each question.
@@ -144,12 +144,14 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
         if given is not None and (row.auto_score is None or row.manual_score is not None):
             html = _as_html(given)
             seen = _seen(row, given)
-            answers.append(Answer(row.grade, row.notebook, row.student, html, _mark(row), seen))
+            answers.append(
+                WrittenAnswer(row.grade, row.notebook, row.student, html, _mark(row), seen)
+            )
     answers.sort(key=lambda answer: digest(f"{question} {answer.student}"))
     scheme = "".join(
         "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
     )
-    return Question(
+    return WrittenQuestion(
         lesson,
         written,
         html=from_markdown(MARK_SCHEME.sub("", text)),

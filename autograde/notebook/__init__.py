@@ -13,7 +13,7 @@ from autograde.notebook.guesses import beside
 from autograde.notebook.remembering import recall, remember
 from autograde.notebook.tables import table
 from autograde.rubric.probes.lines import rubric
-from autograde.values.loaded import compute_on_one_thread
+from autograde.values.loaded_torch import compute_on_one_thread
 
 watch()
 compute_on_one_thread()

@@ -24,9 +24,9 @@ from IPython.core.getipython import get_ipython
 
 from autograde.notebook import practice
 from autograde.notebook.guesses import GUESS, guesses
-from autograde.notebook.saved import uses_answers
+from autograde.notebook.saved_notebook import uses_answers
 from autograde.progress import NOT_RUN
-from autograde.rubric.given import OwnRubric, keep
+from autograde.rubric.lesson_names import OwnRubric, keep
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric

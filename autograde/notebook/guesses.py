@@ -5,7 +5,7 @@ from html import escape
 from IPython.display import display
 
 from autograde.notebook import practice
-from autograde.notebook.saved import binds
+from autograde.notebook.saved_notebook import binds
 from autograde.rubric import runs
 from autograde.rubric.names import names_of
 

@@ -11,7 +11,7 @@ from IPython.display import display
 
 from autograde.cards import write_notes
 from autograde.installed import installed
-from autograde.notebook.saved import Cells, binds, cells_in, still_to_come
+from autograde.notebook.saved_notebook import Cells, binds, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
@@ -28,9 +28,9 @@ from autograde.progress import (
     write_page,
 )
 from autograde.rubric import runs, session
-from autograde.rubric.given import given_in
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
+from autograde.rubric.lesson_names import given_in
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import (
     Help,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from autograde.course.lesson_files import read_built
 from autograde.course.lessons import Lesson
 from autograde.grading.feedback import page_of
-from autograde.report.classdata import WRONG, ClassData, Submission, line_state
+from autograde.report.classdata import WRONG, ClassData, GradedSubmission, line_state
 from autograde.rubric.judge import Verdict
 
 MOST_TOPICS = 3
@@ -49,7 +49,7 @@ def teach_again(data: ClassData) -> list[Topic]:
     ]
 
 
-def _own_mistakes(lesson: Lesson, submission: Submission) -> Iterator[Verdict]:
+def _own_mistakes(lesson: Lesson, submission: GradedSubmission) -> Iterator[Verdict]:
     verdicts = submission.verdicts
     wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
     for exercise in lesson.exercises:
@@ -98,7 +98,7 @@ def _same_files(data: ClassData) -> list[tuple[str, str]]:
     ]
 
 
-def _behind(data: ClassData, submission: Submission) -> str:
+def _behind(data: ClassData, submission: GradedSubmission) -> str:
     """Return the reason that a student counts as behind, or ""."""
     verdicts = submission.verdicts
     tried = sum(verdict.judged for verdict in verdicts.values())

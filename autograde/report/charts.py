@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from autograde.report.classdata import STATES, WRONG, ClassData, Line, Submission
+from autograde.report.classdata import STATES, WRONG, ClassData, GradedSubmission, Line
 from autograde.values.text import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
@@ -29,14 +29,14 @@ LONGEST_NAME = 42
 
 
 @dataclass(frozen=True)
-class Picture:
+class Chart:
     """A picture as a data URL, with its text alternative."""
 
     address: str
     words: str
 
 
-def distribution(shares: list[float]) -> Picture:
+def distribution(shares: list[float]) -> Chart:
     """Draw a histogram of the students' shares of the points."""
     figure = Figure(figsize=(8, 3.2))
     axes = figure.subplots()
@@ -56,10 +56,10 @@ def distribution(shares: list[float]) -> Picture:
         f"{min(shares):.0%} to {max(shares):.0%}, mean {fmean(shares):.0%}, "
         f"median {median(shares):.0%}."
     )
-    return Picture(_address(figure), words)
+    return Chart(_address(figure), words)
 
 
-def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
+def heatmap(data: ClassData, submissions: list[GradedSubmission]) -> Chart:
     """Draw rubric lines by students, the students in the order given."""
     lines = list(data.lines)
     states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
@@ -82,7 +82,7 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
                  for colour, state in zip(COLOURS, STATES, strict=True)],
         loc="outside upper center", ncols=len(STATES), frameon=False, fontsize=9,
     )  # fmt: skip
-    return Picture(_address(figure), _heatmap_words(lines, states, len(submissions)))
+    return Chart(_address(figure), _heatmap_words(lines, states, len(submissions)))
 
 
 def _name_exercises(axes: Axes, exercises: list[str]) -> None:

@@ -21,8 +21,8 @@ from autograde.report.classdata import (
     STATES,
     WRONG,
     ClassData,
+    GradedSubmission,
     Line,
-    Submission,
     misconceptions,
     read_class,
     without_names,
@@ -167,7 +167,7 @@ def written_rows(data: ClassData) -> list[WrittenRow]:
     return rows
 
 
-def answer_text(submission: Submission, name: str) -> str:
+def answer_text(submission: GradedSubmission, name: str) -> str:
     """Return a student's written answer as a cell of a table: its score, or its state."""
     answer = submission.written.get(name, "")
     return answer if isinstance(answer, str) else number(answer)
@@ -207,7 +207,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
     )
 
 
-def _letters(data: ClassData, submission: Submission) -> list[str]:
+def _letters(data: ClassData, submission: GradedSubmission) -> list[str]:
     """Return a letter for each line, in one word for each exercise."""
     words: dict[str, str] = {}
     for line in data.lines:
@@ -281,6 +281,6 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _named(submission: Submission) -> list[str]:
+def _named(submission: GradedSubmission) -> list[str]:
     verdicts = submission.verdicts.values()
     return [f"{v.exercise}: {belief.name}" for v in verdicts for belief in v.beliefs]

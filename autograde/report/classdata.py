@@ -47,7 +47,7 @@ class NothingGraded(CourseError):
 
 
 @dataclass(frozen=True)
-class Submission:
+class GradedSubmission:
     """One graded submission. `score` is the score that counts, less the penalty for lateness.
 
     The words of a problem may quote the student; its `cause` never does.
@@ -114,7 +114,7 @@ class ClassData:
     """
 
     lesson: Lesson
-    submissions: tuple[Submission, ...]
+    submissions: tuple[GradedSubmission, ...]
     not_graded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class ClassData:
         """Return a student's name and id, or the id alone."""
         return self.names.get(student, student)
 
-    def share(self, submission: Submission) -> float | None:
+    def share(self, submission: GradedSubmission) -> float | None:
         """Return the score as a share of the points that are marked; None for a broken file."""
         if submission.broken:
             return None
@@ -131,7 +131,7 @@ class ClassData:
         return share_of(submission.score, points, waiting, submission.held)
 
     @property
-    def judged(self) -> tuple[Submission, ...]:
+    def judged(self) -> tuple[GradedSubmission, ...]:
         return tuple(each for each in self.submissions if each.judged)
 
     @cached_property
@@ -206,7 +206,7 @@ def read_class(lesson: Lesson) -> ClassData:
     return ClassData(lesson, found, not_graded, absent, known)
 
 
-def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
+def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[GradedSubmission]:
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
     handed_out = [notebook_of(version) for version in versions(lesson)]
@@ -217,7 +217,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             if notebook is None:
                 continue
             record = read_note(notebook)
-            yield Submission(
+            yield GradedSubmission(
                 student=student,
                 score=max(0.0, marks.total()),
                 penalty=marks.penalty or 0.0,

@@ -9,7 +9,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.rubric.given import given_in
+from autograde.rubric.lesson_names import given_in
 from autograde.rubric.names import UNREADABLE, names_of, read_names
 
 

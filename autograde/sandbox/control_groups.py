@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
 
 ROOT = Path("/sys/fs/cgroup")
 GROUP = re.compile(r"autograde-([0-9]+)-[0-9a-f]{8}")

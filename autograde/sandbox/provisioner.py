@@ -24,7 +24,7 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 from autograde.course.lessons import CourseError, find_root, read_course
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import (
+from autograde.sandbox.both_sides import (
     CELL_MEMORY,
     MEMORY,
     NEXT_CELL,
@@ -116,7 +116,7 @@ class WalledProvisioner(KernelProvisionerBase):
         Raises:
             RuntimeError: no kernel could be started; the message says why.
         """
-        from autograde.sandbox.scarce import watches_used_up  # Linux only
+        from autograde.sandbox.host_limits import watches_used_up  # Linux only
 
         if what := watches_used_up():  # the client's sockets would abort this process
             raise RuntimeError(f"the {what} of this user are used up")

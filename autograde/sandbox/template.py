@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from autograde.files import File
 from autograde.sandbox import control_groups, wall
-from autograde.sandbox.agreed import SOCKETS, KernelLimits
+from autograde.sandbox.both_sides import SOCKETS, KernelLimits
 
 CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",

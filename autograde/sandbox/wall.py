@@ -17,13 +17,13 @@ from typing import IO
 from autograde.course.lessons import CourseError
 from autograde.course.package import files_of, folder_of
 from autograde.installed import manual
-from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
+from autograde.sandbox.both_sides import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 PARTS = (
     "__init__.py", "cards.py", "files.py", "installed.py", "progress.py", "values", "rubric",
-    "notebook", "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/imports.py",
-    "sandbox/scarce.py", "sandbox/inside",
+    "notebook", "sandbox/__init__.py", "sandbox/both_sides.py", "sandbox/imports.py",
+    "sandbox/host_limits.py", "sandbox/inside",
 )  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""
 INSIDE = "/opt/lesson"

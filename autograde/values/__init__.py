@@ -9,7 +9,7 @@ tensors       torch's tensors; modules, given to answers
 frames        pandas' DataFrames, Series and Indexes; frame_tables: their columns, which dtypes
               are alike, and as tables
 numbers       arrays of numbers: distance, first difference, tables; for all of the above
-loaded        torch, where something has imported it
+loaded_torch  torch, where something has imported it
 packing       plain data to bytes and back, without code being run
 base, text    what all of them share
 """

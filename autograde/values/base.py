@@ -32,7 +32,7 @@ NEAR = 1e-5
 
 Plain = Any
 """A number, text, bytes, None, one of EXACT_TYPES, a list, tuple, set or dict of such, a tensor, an
-array, a Record."""
+array, a Structure."""
 
 EXACT_TYPES = (date, timedelta, Decimal, Fraction)
 """The types of `exact`; a datetime is a date."""
@@ -46,7 +46,7 @@ class BadData(ValueError):
 
 
 @dataclass(frozen=True)
-class Record:
+class Structure:
     """An object by what it is, the name of its type, and its parts by name."""
 
     what: str
@@ -152,7 +152,7 @@ def inside(value: Plain) -> Iterator[Plain]:
             yield from value
         case dict():
             yield from value.values()
-        case Record():
+        case Structure():
             yield from value.parts.values()
 
 
@@ -173,7 +173,7 @@ def unrecordable(value: Plain) -> str:
     match value:
         case Unrecordable():
             return value.what
-        case Record("function"):
+        case Structure("function"):
             return f"a function ({value.name})" if value.name else "a function"
     return next(filter(None, map(unrecordable, inside(value))), "")
 

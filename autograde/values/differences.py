@@ -12,7 +12,7 @@ from autograde.values.base import (
     SAME,
     Difference,
     Plain,
-    Record,
+    Structure,
     Unrecordable,
     counted,
     differs,
@@ -49,8 +49,8 @@ def apart(got: Plain, expected: Plain) -> Difference:
             return _sets(got, expected)
         case dict():
             return _dicts(got, expected) if isinstance(got, dict) else other(got, expected)
-        case Record():
-            return _records(got, expected)
+        case Structure():
+            return _structures(got, expected)
     raise TypeError(f"cannot compare with a {type(expected).__name__}")
 
 
@@ -76,7 +76,7 @@ def _spelling(some: Iterable[Plain], others: Iterable[Plain]) -> Callable[[Plain
 
 
 def _laid_out(value: Plain) -> bool:
-    return isinstance(value, list | tuple | set | frozenset | dict | str | bytes | Record)
+    return isinstance(value, list | tuple | set | frozenset | dict | str | bytes | Structure)
 
 
 def _whole_float(got: Plain, expected: Plain) -> str:
@@ -111,7 +111,7 @@ def _size(number: complex) -> float:
 
 
 def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Difference:
-    if isinstance(got, Record) and got.what == "named tuple":
+    if isinstance(got, Structure) and got.what == "named tuple":
         got = tuple(got.parts.values())
     if not isinstance(got, list | tuple):
         return other(got, expected)
@@ -195,8 +195,8 @@ def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
     return short(" and ".join(said), 300)
 
 
-def _records(got: Plain, expected: Record) -> Difference:
-    if not isinstance(got, Record) or (got.what, got.name) != (expected.what, expected.name):
+def _structures(got: Plain, expected: Structure) -> Difference:
+    if not isinstance(got, Structure) or (got.what, got.name) != (expected.what, expected.name):
         return other(got, expected)
     if got.parts.keys() != expected.parts.keys():
         lacking = [name for name in expected.parts if name not in got.parts]

@@ -1,6 +1,6 @@
 """Which module knows a value: plain Python, exact types, NumPy, torch and pandas have one each.
 
-A library is imported only when a value of its own, or a record of one, is met.
+A library is imported only when a value of its own, or the structure of one, is met.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from autograde.values.base import Difference, Plain, Record, Table, Tables, Within
+from autograde.values.base import Difference, Plain, Structure, Table, Tables, Within
 
 LIBRARIES = {
     **dict.fromkeys(("datetime", "decimal", "fractions"), "exact"),
@@ -20,8 +20,8 @@ LIBRARIES = {
     "pandas": "frames",
 }
 """The module for the types of a library, and of classes that inherit from them."""
-RECORDS = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
-"""The module for a record of this name; the others are plain Python's."""
+STRUCTURES = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
+"""The module for a structure of this name; the others are plain Python's."""
 
 
 class Values(Protocol):
@@ -42,8 +42,8 @@ class Values(Protocol):
 
 def module_of(value: Any) -> Values:
     """Return the module that knows a value, live or recorded."""
-    if isinstance(value, Record):
-        return cast(Values, module_named(RECORDS.get(value.what, "python")))
+    if isinstance(value, Structure):
+        return cast(Values, module_named(STRUCTURES.get(value.what, "python")))
     return _module_of_type(cast(Hashable, type(value)))
 
 

@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 
 from autograde.values import dispatch, numbers
-from autograde.values.base import LARGEST, Plain, Record, Table, Tables, in_one_format, shorten
+from autograde.values.base import LARGEST, Plain, Structure, Table, Tables, in_one_format, shorten
 from autograde.values.layout import brief, differ
 
 TEXT = "text"
@@ -24,12 +24,12 @@ NULLABLE = {
 
 def items(column: Plain) -> list[Plain]:
     """Return what a column holds, as plain values."""
-    if isinstance(column, Record):
+    if isinstance(column, Structure):
         return list(column.parts["items"])
     return list(numbers.entries(column))
 
 
-def shape(value: Record) -> tuple[int, ...]:
+def shape(value: Structure) -> tuple[int, ...]:
     """Return the number of rows, and of a DataFrame the number of columns."""
     if value.what == "Index":
         return (length(value.parts["labels"]),)
@@ -37,8 +37,8 @@ def shape(value: Record) -> tuple[int, ...]:
     return (rows, len(value.parts["data"])) if value.what == "DataFrame" else (rows,)
 
 
-def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
-    if not isinstance(got, Record) or got.what not in dispatch.RECORDS:
+def side_by_side(got: Plain, expected: Structure, where: str) -> Tables:
+    if not isinstance(got, Structure) or got.what not in dispatch.STRUCTURES:
         return None, None
     wrong = _wrong(got, expected)
     row, column = (wrong or [(0, 0)])[0]
@@ -50,12 +50,12 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
     return _table(got, row, column, where, marked), _table(expected, row, column, where, [])
 
 
-def in_full(value: Record) -> Table | None:
+def in_full(value: Structure) -> Table | None:
     small = max(shape(value)) <= LARGEST
     return _table(value, 0, 0, "", []) if small else None
 
 
-def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
+def _wrong(got: Structure, expected: Structure) -> list[tuple[int, int]]:
     """Return the entries of a result that differ from the expected ones at the same place."""
     mine, wanted = columns(got), columns(expected)
     places = []
@@ -65,7 +65,7 @@ def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
     return sorted(places)
 
 
-def _wrong_labels(got: Record, expected: Record, axis: str, place: int) -> list[int]:
+def _wrong_labels(got: Structure, expected: Structure, axis: str, place: int) -> list[int]:
     """Return the places of an axis's labels, of those shown, that are not as expected."""
     if axis not in got.parts or axis not in expected.parts:
         return []
@@ -82,7 +82,7 @@ def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
     """Return the rows in which two columns differ."""
     if expected is None or type(got) is not type(expected) or length(got) != length(expected):
         return range(length(got))
-    if isinstance(got, Record):
+    if isinstance(got, Structure):
         pairs = enumerate(zip(items(got), items(expected), strict=True))
         return [i for i, pair in pairs if differ(*pair)]
     if not numbers.same_type(got, expected):
@@ -90,7 +90,7 @@ def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
     return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]
 
 
-def columns(value: Record) -> list[Plain]:
+def columns(value: Structure) -> list[Plain]:
     """Return the columns of an object."""
     if value.what == "Index":
         return [value.parts["labels"]]
@@ -104,11 +104,11 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
     For the plain dtypes of numbers and text pandas has others, nullable ones and categories. Of
     whole numbers the width does not count.
     """
-    if isinstance(expected, Record):
-        same = isinstance(column, Record) and (column.name, expected.name) == ("category", TEXT)
-        return Record("Column", TEXT, column.parts) if same else column
+    if isinstance(expected, Structure):
+        same = isinstance(column, Structure) and (column.name, expected.name) == ("category", TEXT)
+        return Structure("Column", TEXT, column.parts) if same else column
     plain = column
-    if isinstance(column, Record) and column.name in NULLABLE:
+    if isinstance(column, Structure) and column.name in NULLABLE:
         entries = [nan if item is None else item for item in items(column)]
         if all(isinstance(entry, bool | int | float) for entry in entries):
             plain = np.array(entries)
@@ -122,10 +122,12 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
 
 def length(column: Plain) -> int:
     """Return the number of values in a column."""
-    return len(column.parts["items"] if isinstance(column, Record) else column)
+    return len(column.parts["items"] if isinstance(column, Structure) else column)
 
 
-def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[int, int]]) -> Table:
+def _table(
+    value: Structure, row: int, column: int, where: str, wrong: list[tuple[int, int]]
+) -> Table:
     """Return the part of an object around a place as a table, with its labels."""
     cells = columns(value)
     down, across = numbers.around(row, shape(value)[0]), numbers.around(column, len(cells))
@@ -150,12 +152,12 @@ def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[i
 
 
 def _part(column: Plain, rows: slice) -> list[str]:
-    part = column.parts["items"][rows] if isinstance(column, Record) else column[rows]
+    part = column.parts["items"][rows] if isinstance(column, Structure) else column[rows]
     plain = part if isinstance(part, list) else numbers.entries(part)
     return [shorten(text, 40) for text in in_one_format(plain)]
 
 
-def _labels(value: Record, axis: str, part: slice) -> tuple[str, ...]:
+def _labels(value: Structure, axis: str, part: slice) -> tuple[str, ...]:
     if axis not in value.parts:
         return ()
     labels = items(value.parts[axis].parts["labels"])[part]

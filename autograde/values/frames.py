@@ -1,4 +1,4 @@
-"""pandas' DataFrames, Series and Indexes. Their records are read and compared without pandas.
+"""pandas' DataFrames, Series and Indexes. Their structures are read and compared without pandas.
 
 A column of numbers or times is kept as an array. Any other is a list of plain values, in which a
 missing one is None, with the name of its dtype.
@@ -19,7 +19,7 @@ from autograde.values.base import (
     TOO_MANY,
     Difference,
     Plain,
-    Record,
+    Structure,
     Unrecordable,
     Within,
     differs,
@@ -61,9 +61,11 @@ def _frame(frame: Any) -> Plain:
 
 
 def _whole(what: str, parts: dict[str, Plain]) -> Plain:
-    """Return the record of an object, unless one of its parts cannot be recorded."""
+    """Return the structure of an object, unless one of its parts cannot be recorded."""
     missing = unrecordable(parts)
-    return Unrecordable(f"a {what} that holds {missing}") if missing else Record(what, what, parts)
+    return (
+        Unrecordable(f"a {what} that holds {missing}") if missing else Structure(what, what, parts)
+    )
 
 
 def _index(index: Any) -> Plain:
@@ -72,7 +74,7 @@ def _index(index: Any) -> Plain:
 
 
 def _column(values: Any) -> Plain:
-    """Return a column or the labels of an index: an array, or a record of a list."""
+    """Return a column or the labels of an index: an array, or a structure of a list."""
     if len(values) > MAX_ENTRIES:
         return Unrecordable(f"{len(values)} values")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
@@ -80,11 +82,11 @@ def _column(values: Any) -> Plain:
     if (zone := getattr(values.dtype, "tz", None)) is not None:
         times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
         texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
-        return Record("Column", f"datetime64[{zone}]", {"items": texts})
+        return Structure("Column", f"datetime64[{zone}]", {"items": texts})
     plain = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
     of_text = str(values.dtype) in ("object", "str", "string")
     text = of_text and all(item is None or isinstance(item, str) for item in plain)
-    return Record("Column", TEXT if text else str(values.dtype), {"items": plain})
+    return Structure("Column", TEXT if text else str(values.dtype), {"items": plain})
 
 
 def _is_missing(item: Any) -> bool:
@@ -92,8 +94,8 @@ def _is_missing(item: Any) -> bool:
     return item is None or item is pd.NA or item is pd.NaT or (item != item) is True
 
 
-def is_whole(value: Record) -> bool:
-    """Return whether a record that was read has the parts that it must have, of equal lengths."""
+def is_whole(value: Structure) -> bool:
+    """Return whether a structure that was read has the parts it must have, of equal lengths."""
     parts = value.parts
     match value.what:
         case "Column":
@@ -114,13 +116,13 @@ def is_whole(value: Record) -> bool:
     )
 
 
-def _is_index(value: Plain) -> TypeGuard[Record]:
-    return isinstance(value, Record) and value.what == "Index"
+def _is_index(value: Plain) -> TypeGuard[Structure]:
+    return isinstance(value, Structure) and value.what == "Index"
 
 
 def _is_column(value: Plain) -> bool:
     array = isinstance(value, np.ndarray) and value.ndim == 1
-    return array or (isinstance(value, Record) and value.what == "Column")
+    return array or (isinstance(value, Structure) and value.what == "Column")
 
 
 def copied(value: Any) -> Any:
@@ -129,9 +131,9 @@ def copied(value: Any) -> Any:
     return value.copy(deep=True) if whole else python.copied(value)
 
 
-def apart(got: Plain, expected: Record) -> Difference:
+def apart(got: Plain, expected: Structure) -> Difference:
     """Return the difference: type and shape first, then labels, then column by column."""
-    if not isinstance(got, Record) or got.what != expected.what:
+    if not isinstance(got, Structure) or got.what != expected.what:
         return differences.other(got, expected)
     if expected.what == "Column":  # of other values than numbers
         if got.name != expected.name:
@@ -155,7 +157,7 @@ def apart(got: Plain, expected: Record) -> Difference:
 
 
 def _labels_apart(
-    axis: str, got: Record, expected: Record, pair: tuple[Plain, Plain]
+    axis: str, got: Structure, expected: Structure, pair: tuple[Plain, Plain]
 ) -> Difference:
     """Return the difference of two indexes, whose types count no further than their labels do."""
     if dispatch.apart(got.parts["names"], expected.parts["names"]).distance:
@@ -192,7 +194,7 @@ def _time(labels: Plain) -> str | None:
     return "with a zone" if labels.name.startswith("datetime64[") else None
 
 
-def _data_apart(got: Record, expected: Record) -> Difference:
+def _data_apart(got: Structure, expected: Structure) -> Difference:
     labels = items(expected.parts["index"].parts["labels"])
     names = [""]
     if expected.what == "DataFrame":
@@ -215,10 +217,10 @@ def _data_apart(got: Record, expected: Record) -> Difference:
 
 
 def _dtype(column: Plain) -> str:
-    return column.name if isinstance(column, Record) else str(column.dtype)
+    return column.name if isinstance(column, Structure) else str(column.dtype)
 
 
-def describe(value: Record) -> str:
+def describe(value: Structure) -> str:
     if value.what == "Column":
         return f"a column of {_dtype(value)}"
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
@@ -229,8 +231,8 @@ side_by_side, in_full = frame_tables.side_by_side, frame_tables.in_full
 
 
 def columns_sorted(frame: Plain) -> Plain:
-    """Return a DataFrame's record with the columns in the order of their names; others as is."""
-    if not isinstance(frame, Record) or frame.what != "DataFrame":
+    """Return a DataFrame's structure with the columns in the order of their names; others as is."""
+    if not isinstance(frame, Structure) or frame.what != "DataFrame":
         return frame
     names = frame.parts["columns"]
     labels = items(names.parts["labels"])
@@ -239,7 +241,7 @@ def columns_sorted(frame: Plain) -> Plain:
     if isinstance(column, np.ndarray):
         column = column[order]
     else:
-        column = Record("Column", column.name, {"items": [labels[i] for i in order]})
-    index = Record("Index", "Index", {**names.parts, "labels": column})
+        column = Structure("Column", column.name, {"items": [labels[i] for i in order]})
+    index = Structure("Index", "Index", {**names.parts, "labels": column})
     data = [frame.parts["data"][i] for i in order]
-    return Record(frame.what, frame.name, {**frame.parts, "columns": index, "data": data})
+    return Structure(frame.what, frame.name, {**frame.parts, "columns": index, "data": data})

@@ -10,7 +10,7 @@ from autograde.values.base import (
     LARGEST,
     NEAR,
     Plain,
-    Record,
+    Structure,
     Table,
     Tables,
     Unrecordable,
@@ -25,7 +25,7 @@ WIDEST = 60
 """The most characters of an entry."""
 MOST_COMPARED = 200
 """The most items of a set that an item is compared with, to see whether one is near."""
-COMPARED = (list | tuple | Record, set | frozenset, dict, str, bytes)
+COMPARED = (list | tuple | Structure, set | frozenset, dict, str, bytes)
 """Values of one of these kinds are compared row by row."""
 
 MISSING = object()
@@ -38,7 +38,7 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     mine, wanted = _rows(got), _rows(expected)
     if mine is None or wanted is None:
         return None, None
-    if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
+    if isinstance(got, dict | Structure) and isinstance(expected, dict | Structure):
         order = {name: place for place, (name, _) in enumerate(wanted)}
         mine.sort(key=lambda row: order.get(row[0], len(order)))
     if not any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED):
@@ -63,7 +63,7 @@ def _rows(value: Plain) -> list[Row] | None:
     match value:
         case dict():
             return [(numeral(key), item) for key, item in value.items()]
-        case Record():
+        case Structure():
             return [*value.parts.items()]
         case list() | tuple():
             return [(str(i), item) for i, item in enumerate(value)]
@@ -99,7 +99,7 @@ def _beside(rows: list[Row], others: list[Row], value: Plain) -> list[Plain]:
     """Return for each row what stands in that of the same name or place, or MISSING."""
     if isinstance(value, set | frozenset):
         return [MISSING] * len(rows)
-    if isinstance(value, dict | Record):
+    if isinstance(value, dict | Structure):
         named = dict(others)
         return [named.get(name, MISSING) for name, _ in rows]
     beside = [item for _, item in others[: len(rows)]]
@@ -127,7 +127,7 @@ def _table(
         (next(floats), 0) if isinstance(item, float) else _entry(item, other)
         for item, other in zip(items, others, strict=True)
     ]
-    named = isinstance(value, dict | Record)
+    named = isinstance(value, dict | Structure)
     alone = [named and bool(beside) and other is MISSING for other in others]
     caption = [_with_count(value, len(rows)), where]
     if len(rows) > LARGEST and shown:
@@ -168,7 +168,7 @@ def _with_count(value: Plain, count: int) -> str:
             return f"text of {counted(len(value), 'character')}"
         case bytes():
             return counted(len(value), "byte")
-        case Record():
+        case Structure():
             return f"{value.what} {value.name}"
         case dict():
             return f"dict of {counted(count, 'key')}"
@@ -191,7 +191,7 @@ def _written(value: Plain) -> str:
         case dict():
             pairs = [f"{numeral(k)}: {_written(v)}" for k, v in [*value.items()][:LARGEST]]
             return f"{{{', '.join(pairs)}}}"
-        case Record("dataclass" | "named tuple"):
+        case Structure("dataclass" | "named tuple"):
             parts = [f"{name}={_written(part)}" for name, part in value.parts.items()]
             return f"{value.name}({', '.join(parts)})"
         case None | bool() | int() | float() | complex() | str() | bytes():

@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from safetensors import SafetensorError, deserialize
 
 from autograde.values import exact
-from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Record, Unrecordable
-from autograde.values.dispatch import RECORDS, module_named
+from autograde.values.base import EXACT_TYPES, MAX_KEYS, BadData, Plain, Structure, Unrecordable
+from autograde.values.dispatch import STRUCTURES, module_named
 from autograde.values.python import hashable
 from autograde.values.text import well_formed
 
@@ -156,7 +156,7 @@ def _to_tree(value: Any, blobs: dict[str, Blob]) -> Any:
             return {"dict": [[key, _to_tree(item, blobs)] for key, item in value.items()]}
         case dict():
             return {"map": [[_to_tree(k, blobs), _to_tree(v, blobs)] for k, v in value.items()]}
-        case Record():
+        case Structure():
             parts = [[name, _to_tree(part, blobs)] for name, part in value.parts.items()]
             return {"record": [value.what, value.name, parts]}
         case Unrecordable():
@@ -224,10 +224,11 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
         case "record":
             name, of, parts = content
             parts_by_name = {well_formed(str(part)): inner(item) for part, item in parts}
-            record = Record(well_formed(name), well_formed(of), parts_by_name)
-            if record.what in RECORDS and not module_named(RECORDS[record.what]).is_whole(record):
-                raise BadData(f"a {record.what} that lacks a part")
-            return record
+            found = Structure(well_formed(name), well_formed(of), parts_by_name)
+            by = STRUCTURES.get(found.what)
+            if by and not module_named(by).is_whole(found):
+                raise BadData(f"a {found.what} that lacks a part")
+            return found
         case "unrecordable":
             return Unrecordable(well_formed(content))
         case _ if tag in exact.READ:

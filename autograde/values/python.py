@@ -15,7 +15,7 @@ from autograde.values.base import (
     MAX_KEYS,
     MAX_NESTING,
     Plain,
-    Record,
+    Structure,
     Unrecordable,
     Within,
     inside,
@@ -59,24 +59,24 @@ def to_plain(value: Any, within: Within) -> Plain:
             return _dict(value, within)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name, None) for each in fields(value)}
-        return _record("dataclass", value, parts, within)
+        return _structure("dataclass", value, parts, within)
     if callable(value):
-        return Record("function", getattr(value, "__name__", ""))
+        return Structure("function", getattr(value, "__name__", ""))
     return Unrecordable(f"a {type(value).__name__}")
 
 
 def _tuple(value: tuple[Any, ...], within: Within) -> Plain:
     names = getattr(value, "_fields", None)
     if names is not None and len(names) == len(value):
-        return _record("named tuple", value, dict(zip(names, value, strict=True)), within)
+        return _structure("named tuple", value, dict(zip(names, value, strict=True)), within)
     inner = (*within, id(value))
     return tuple(dispatch.to_plain(item, inner) for item in value)
 
 
-def _record(what: str, value: Any, parts: dict[str, Any], within: Within) -> Record:
+def _structure(what: str, value: Any, parts: dict[str, Any], within: Within) -> Structure:
     inner = (*within, id(value))
     recorded = {str(name): dispatch.to_plain(part, inner) for name, part in parts.items()}
-    return Record(what, type(value).__name__, recorded)
+    return Structure(what, type(value).__name__, recorded)
 
 
 def _set(value: set[Any] | frozenset[Any]) -> Plain:
@@ -162,9 +162,9 @@ def describe(value: Plain) -> str:
     match value:
         case Unrecordable():
             return value.what
-        case Record("module" | "function"):
+        case Structure("module" | "function"):
             return f"the {value.what} {value.name}"
-        case Record():
+        case Structure():
             parts = f"({', '.join(value.parts)})" if value.what == "named tuple" else ""
             return f"a {value.what} {value.name}{parts}"
         case None:
@@ -184,14 +184,14 @@ def cast_like(value: Plain, like: Plain) -> Plain:
             key: dispatch.cast_like(item, like[key]) if key in like else item
             for key, item in value.items()
         }
-    if isinstance(value, Record) and isinstance(like, Record):
-        return Record(value.what, value.name, cast_like(value.parts, like.parts))
+    if isinstance(value, Structure) and isinstance(like, Structure):
+        return Structure(value.what, value.name, cast_like(value.parts, like.parts))
     return value
 
 
 def says_much(value: Plain) -> bool:
     match value:
-        case None | bool() | Unrecordable() | Record("function"):
+        case None | bool() | Unrecordable() | Structure("function"):
             return False
         case str() | bytes():
             return len(value) >= FEW

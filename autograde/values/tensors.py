@@ -17,7 +17,7 @@ from autograde.values.base import (
     BadData,
     Difference,
     Plain,
-    Record,
+    Structure,
     Table,
     Tables,
     Unrecordable,
@@ -50,7 +50,7 @@ def _module(module: nn.Module) -> Plain:
         "training": [part.training for part in module.modules()],
         "learns": [parameter.requires_grad for parameter in module.parameters()],
     }
-    return Record("module", type(module).__name__, parts)
+    return Structure("module", type(module).__name__, parts)
 
 
 def _recorded(tensor: Tensor) -> Plain:

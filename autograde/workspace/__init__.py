@@ -1,10 +1,10 @@
 """The student's own commands on the working copy of the lessons: lab, update, self, submit.
 
-project   the lessons that a student has, and the folder of the work
-update    puts lessons there and brings them up to date; merge: a single notebook
-lab       JupyterLab on them; unready: what its kernels say where a cell has not run yet
-jupyter/  JupyterLab's settings, and the script and style of its page
-validate  the one table of Validate
-alone     `autograde self`
-submit    `autograde submit`
+project     the lessons that a student has, and the folder of the work
+update      puts lessons there and brings them up to date; merge: a single notebook
+lab         JupyterLab on them; name_errors: what its kernels say where a cell has not run yet
+jupyter/    JupyterLab's settings, and the script and style of its page
+validate    the one table of Validate
+grade_self  `autograde self`
+submit      `autograde submit`
 """

@@ -13,7 +13,7 @@ from autograde import progress
 from autograde.course.lessons import CourseError, named_cells, pick
 from autograde.files import write_whole
 from autograde.rubric.names import names_of
-from autograde.words import named
+from autograde.student_text import named
 from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer
 
@@ -23,7 +23,7 @@ SAVED_LATER_SECONDS = 2
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedLesson:
     """A lesson about to be handed in. `refused` says why it cannot be graded at all."""
 
     lesson: str
@@ -42,7 +42,7 @@ class Checked:
         return [said, *(f"  {warning}" for warning in self.warnings)]
 
 
-def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
+def choose(project: Project, names: tuple[str, ...]) -> list[CheckedLesson]:
     """Check the named lessons; without names, those that the student has begun.
 
     Raises:
@@ -58,7 +58,7 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
     return checked
 
 
-def _check(project: Project, released: Path) -> Checked:
+def _check(project: Project, released: Path) -> CheckedLesson:
     name, path = released.parent.name, project.working(released)
     others = sorted(each.name for each in path.parent.glob("[!.]*.ipynb") if each != path)
     warnings = [f"not submitted, only {path.name} is: {named(others)}"] if others else []
@@ -66,7 +66,7 @@ def _check(project: Project, released: Path) -> Checked:
         record, _, lesson, original = read_saved(project, path)
     except CourseError as error:
         begun = path.exists() or bool(others)
-        return Checked(name, path, refused=str(error), begun=begun, warnings=warnings)
+        return CheckedLesson(name, path, refused=str(error), begun=begun, warnings=warnings)
     mine, given = named_cells(record.nb), named_cells(original)
     changed = {each for each in lesson.worth if mine[each].source != given[each].source}
     codes = [cell.source for cell in record.nb.cells if cell.cell_type == "code"]
@@ -79,7 +79,7 @@ def _check(project: Project, released: Path) -> Checked:
     warnings += [f"{cell}: {text}" for cell, notes in record.notes.items() for text in notes]
     if project.handed_out(name).is_dir() and is_newer(project, released):
         warnings.append("there is a newer version of the lesson: run autograde update")
-    return Checked(name, path, begun=bool(changed), warnings=warnings)
+    return CheckedLesson(name, path, begun=bool(changed), warnings=warnings)
 
 
 def _missing(path: Path, exercise: str, answer: str, begun: bool, bound: bool) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _missing(path: Path, exercise: str, answer: str, begun: bool, bound: bool) -
         yield "not saved since its rubric ran"
 
 
-def pack(project: Project, checked: list[Checked]) -> Path:
+def pack(project: Project, checked: list[CheckedLesson]) -> Path:
     """Pack one zip for an LMS, each notebook in a folder with the lesson's name."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -113,13 +113,13 @@ def pack(project: Project, checked: list[Checked]) -> Path:
     return path
 
 
-def _note(project: Project, checked: list[Checked]) -> None:
+def _note(project: Project, checked: list[CheckedLesson]) -> None:
     for each in checked:
         progress.note_packed(project.work / each.lesson)
     progress.write_page(project.work)
 
 
-def exchange(project: Project, checked: list[Checked]) -> list[str]:
+def exchange(project: Project, checked: list[CheckedLesson]) -> list[str]:
     """Submit each lesson with nbgrader's own command; return the lessons that it refused.
 
     nbgrader's configuration names the exchange and the course.

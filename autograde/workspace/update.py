@@ -29,7 +29,7 @@ LEFT = (
 
 
 @dataclass(frozen=True)
-class Change:
+class LessonUpdate:
     """The outcome for one lesson, in words; a lesson whose update failed was left as it was."""
 
     lesson: str
@@ -45,7 +45,7 @@ def prepare(project: Project) -> list[str]:
     return write_index(project)
 
 
-def update(project: Project) -> list[Change]:
+def update(project: Project) -> list[LessonUpdate]:
     """Bring new versions of lessons into the working copy; return the changes."""
     changes = [change for path in project.released() if (change := _update(project, path))]
     write_index(project)
@@ -108,7 +108,7 @@ def given(path: Path) -> bytes:
     return f"{json.dumps(nb, indent=1, ensure_ascii=False)}\n".encode("utf-8", "surrogatepass")
 
 
-def _update(project: Project, released: Path) -> Change | None:
+def _update(project: Project, released: Path) -> LessonUpdate | None:
     """Bring the files of one lesson up to date; return what changed.
 
     A notebook that comes from elsewhere, such as a backup, may have another version's rubrics.
@@ -119,7 +119,9 @@ def _update(project: Project, released: Path) -> Change | None:
     else:
         students = parse_file(place, whole=True)
         if students.problem:
-            return Change(name, LEFT.format(place, students.problem.words.rstrip(".")), failed=True)
+            return LessonUpdate(
+                name, LEFT.format(place, students.problem.words.rstrip(".")), failed=True
+            )
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)
         said = ["new version"] if outdated else []
         content = _merged(project, released, students.nb) if outdated else place.read_bytes()
@@ -131,7 +133,7 @@ def _update(project: Project, released: Path) -> Change | None:
         return None
     for file, path in _files(released).items():
         write_whole(project.handed_out(name) / file, path.read_bytes())
-    return Change(name, "; ".join(said))
+    return LessonUpdate(name, "; ".join(said))
 
 
 def _merged(project: Project, released: Path, students: NotebookNode) -> bytes:

@@ -13,7 +13,7 @@ from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import WANTED, parse, too_large
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission
-from autograde.words import named, quoted
+from autograde.student_text import named, quoted
 
 LAST_NUMBER = re.compile(r"(\d+)\D*$")
 REASONS = ("it is from this lesson", "it has the most answers", "it has something of the student's")

@@ -31,7 +31,7 @@ BEGIN_CODE = (
     "import os; os.environ['NBGRADER_EXECUTION'] = 'autograde'\n"
     "from autograde.notebook import watch; watch()\n"
     "from autograde.rubric.session import begin_grading; begin_grading({package!r})\n"
-    "from autograde.values.loaded import compute_on_one_thread as one; one()\n"
+    "from autograde.values.loaded_torch import compute_on_one_thread as one; one()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.use_practice_seed()"

@@ -29,13 +29,13 @@ from autograde.course.versions import Version, source_of
 from autograde.files import write_files
 from autograde.grading.limits import Limits
 from autograde.rubric import session
-from autograde.rubric.given import keep
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.kinds import KINDS, describe_error
+from autograde.rubric.lesson_names import keep
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Recording
 from autograde.values.base import unrecordable
-from autograde.values.loaded import compute_on_one_thread
+from autograde.values.loaded_torch import compute_on_one_thread
 from autograde.values.text import digest
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)

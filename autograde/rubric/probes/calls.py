@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograde.rubric.given import given_in
+from autograde.rubric.lesson_names import given_in
 from autograde.rubric.recording import REFUSAL, REFUSAL_BY, REFUSED, RETURNED, Outcome
 from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
-from autograde.values.loaded import is_module, is_tensor, loaded_torch
+from autograde.values.loaded_torch import is_module, is_tensor, loaded_torch
 from autograde.values.python import changed
 
 if TYPE_CHECKING:

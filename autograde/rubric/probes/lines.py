@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from autograde.rubric import session
-from autograde.rubric.given import given_in, with_given_names
+from autograde.rubric.lesson_names import given_in, with_given_names
 from autograde.rubric.probes.calls import (
     Args,
     ContractBroken,
@@ -30,7 +30,7 @@ from autograde.rubric.probes.calls import (
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.recording import Recording, Stop
 from autograde.rubric.runs import rebound
-from autograde.values.loaded import is_module, is_tensor
+from autograde.values.loaded_torch import is_module, is_tensor
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

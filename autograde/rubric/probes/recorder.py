@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from autograde.rubric.kinds import KINDS
-from autograde.rubric.probes.borrowed import Borrowed
 from autograde.rubric.probes.calls import (
     RAISED,
     Args,
@@ -19,10 +18,11 @@ from autograde.rubric.probes.calls import (
     tensors_in,
 )
 from autograde.rubric.probes.draws import Draws, device, seeded
+from autograde.rubric.probes.package_calls import Borrowed
 from autograde.rubric.recording import Case, Line, Outcome
-from autograde.values.base import Plain, Record, unrecordable
+from autograde.values.base import Plain, Structure, unrecordable
 from autograde.values.dispatch import apart, to_plain
-from autograde.values.loaded import is_tensor, loaded_torch
+from autograde.values.loaded_torch import is_tensor, loaded_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -138,7 +138,7 @@ class Recorder(Draws):
     def _functions_noted(self) -> AbstractContextManager[object]:
         if not self.forbidden:
             return nullcontext()
-        from autograde.rubric.probes.watching import Functions
+        from autograde.rubric.probes.torch_functions import Functions
 
         return Functions(self._note)
 
@@ -217,7 +217,7 @@ def _change(before: Plain, after: Plain) -> str:
 
 
 def _modes(value: Plain) -> Plain:
-    return value.parts.get("training") if isinstance(value, Record) else None
+    return value.parts.get("training") if isinstance(value, Structure) else None
 
 
 def _check_device(result: Any, given: Any) -> None:

@@ -14,10 +14,10 @@ from ipykernel.kernelapp import IPKernelApp
 from IPython.core.pylabtools import activate_matplotlib
 from matplotlib_inline.backend_inline import configure_inline_support
 
-from autograde.sandbox.agreed import HOME, KernelLimits
+from autograde.sandbox.both_sides import HOME, KernelLimits
 from autograde.sandbox.inside.confine import confine
 from autograde.sandbox.inside.messages import CONFIG
-from autograde.values.loaded import loaded_torch
+from autograde.values.loaded_torch import loaded_torch
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""

@@ -23,11 +23,11 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.both_sides import KernelLimits
+from autograde.sandbox.host_limits import used_up
 from autograde.sandbox.imports import many_imports
-from autograde.sandbox.inside import enter, first, resident
+from autograde.sandbox.inside import namespaces, page_cache, supervisor
 from autograde.sandbox.inside.confine import confine
-from autograde.sandbox.scarce import used_up
 
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 2
@@ -40,7 +40,7 @@ MORE = 4
 def main() -> None:
     uid, first_uid, uids = map(int, sys.argv[2:5])
     if os.getuid() == 0:
-        enter.become_nobody(uid)
+        namespaces.become_nobody(uid)
     else:
         uids = 0
     _try_wall(first_uid if uids else None)
@@ -83,7 +83,7 @@ def _have_files_read() -> int:
         return 0
     if reader == 0:
         try:
-            resident.read_all()
+            page_cache.read_all()
         finally:
             os._exit(0)
     return reader
@@ -121,11 +121,11 @@ def _try_wall(uid: int | None) -> None:
     if child == 0:
         try:
             if uid is not None:
-                enter.become_kernel_user(uid)
-            enter.leave()
+                namespaces.become_kernel_user(uid)
+            namespaces.leave()
             if (inner := os.fork()) == 0:
-                enter.furnish(2**20)
-                enter.lock_sockets()
+                namespaces.furnish(2**20)
+                namespaces.lock_sockets()
                 confine(KernelLimits())
                 os._exit(0)
             os._exit(os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]))
@@ -151,18 +151,18 @@ def _become_kernel(
         for stream in range(3):
             os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), stream)
         if uid is not None:
-            enter.become_kernel_user(uid)
-        enter.leave()
+            namespaces.become_kernel_user(uid)
+        namespaces.leave()
         if os.fork() != 0:
             os._exit(0)
         limits = KernelLimits(**request["limits"])
         if what := used_up(limits.files_a_process):  # a kernel would abort
             raise OSError(errno.ENOSPC, f"the {what} of its user are used up")
-        enter.furnish(limits.scratch_bytes)
+        namespaces.furnish(limits.scratch_bytes)
         from autograde.sandbox.inside import kernel  # long imported, by the template
 
-        started = first.start(lambda ready: kernel.run(request, limits, ready))
-        first.serve(line, *started, limits)
+        started = supervisor.start(lambda ready: kernel.run(request, limits, ready))
+        supervisor.serve(line, *started, limits)
     except BaseException as error:
         _say_failed(line, error)
     os._exit(0)

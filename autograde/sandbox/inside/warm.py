@@ -14,7 +14,7 @@ import autograde.notebook
 import autograde.sandbox.inside.kernel  # noqa: F401
 from autograde.rubric import session
 from autograde.rubric.probes.lines import rubric
-from autograde.values.loaded import compute_on_one_thread, loaded_torch
+from autograde.values.loaded_torch import compute_on_one_thread, loaded_torch
 from autograde.values.packing import pack
 
 # what ipykernel and IPython import late, in their first seconds or at the first error

@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import BinaryIO
 
-from autograde.sandbox.agreed import HOME, SOCKETS
+from autograde.sandbox.both_sides import HOME, SOCKETS
 from autograde.sandbox.inside import system
 
 STUDENT = 1000

@@ -22,7 +22,7 @@ from autograde.lms.recognise import (
     recognise,
 )
 from autograde.lms.worksheet import read_worksheets
-from autograde.words import named, quoted
+from autograde.student_text import named, quoted
 
 ONLY_ZIP = "only notebooks and zip archives are opened"
 

@@ -15,15 +15,15 @@ from autograde.grading.running.reference import practice_of
 from autograde.grading.submission import Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
+from autograde.student_text import named
 from autograde.values.base import BadData
 from autograde.values.text import await_marking
-from autograde.words import named
 from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
 
 
-def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
+def grade_self(project: Project, path: Path) -> tuple[list[str], Path]:
     """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
 
     Return what there is to say, a line for each exercise and question, and the feedback page.

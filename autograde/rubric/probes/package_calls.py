@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from autograde.rubric.probes.calls import ContractBroken, tensors_in
-from autograde.values.loaded import is_module, loaded_torch
+from autograde.values.loaded_torch import is_module, loaded_torch
 
 LIBRARIES = (sys.prefix, sys.base_prefix, "<frozen", "<string>")
 """How the file names of code begin that is neither a package's nor the student's."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autograde.sandbox.agreed import (
+from autograde.sandbox.both_sides import (
     CELL,
     CELL_MEMORY,
     MEMORY,
@@ -27,8 +27,8 @@ from autograde.sandbox.agreed import (
     SOCKETS,
     KernelLimits,
 )
-from autograde.sandbox.inside import enter, system
-from autograde.sandbox.scarce import used_up
+from autograde.sandbox.host_limits import used_up
+from autograde.sandbox.inside import namespaces, system
 
 WATCH_MS = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -75,8 +75,8 @@ def serve(line: socket.socket, kernel: int, failed: str, limits: KernelLimits) -
     if not descriptors:
         return  # the grader has no use for it
     with open(descriptors[0], "rb") as files:
-        enter.unpack(files)
-    enter.lock_sockets()
+        namespaces.unpack(files)
+    namespaces.lock_sockets()
     system.drop_capabilities()
     system.prctl(system.PR_SET_DUMPABLE, 0)
     folder = os.open(SOCKETS, os.O_PATH | os.O_DIRECTORY)
