@@ -33,7 +33,7 @@ from autograde.rubric.session import PRACTICE_SEED
 
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
 CHECK_MARGIN = 2
-"""The least margin on a line of a check, whose limit is already six standard errors."""
+"""The least margin on a line that a check judges: the check's own limits are wide already."""
 FAR = 1000
 """A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
@@ -57,7 +57,7 @@ MOST_WATCHED = 0.2
 they came about. The others have to show it by their results."""
 
 Failures = dict[str, dict[str, list[str]]]
-"""What was said of lines that should be right, on each seed: by answer, then by line."""
+"""Why right answers fail lines: by answer, then by line, a sentence for each seed."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ FORM = (
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
 OTHER_WAYS = 2
-"""As many right variants of an exercise are shown to students who have solved it."""
+"""The most right variants of an exercise that are shown to students who have solved it."""
 
 
 @dataclass(frozen=True)

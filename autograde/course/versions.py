@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
 WAYS_FILE = "other_ways.json"
-"""Kept with a version: right answers to show to whoever has found one. Students get none before."""
+"""Right answers in other styles, kept with a version; students who have solved an exercise see them
+on their feedback page."""
 ELSEWHERE = (
     "It can be graded in a course that has built that version; "
     "the manual says how, in grading.md (autograde --help says where it is)."

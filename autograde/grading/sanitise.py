@@ -41,7 +41,7 @@ AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes lo
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
 LONG_SPACE = re.compile(r"\s{300}")
-"""At each place in it, a lexer looks ahead for its end."""
+"""White space this long: at each place in it, a lexer looks ahead for its end, which takes long."""
 WITHOUT_COLOURS = "text"
 """The lexer of pygments that takes a text as it is."""
 Highlight = Callable[[str], tuple[str, float]]

@@ -27,13 +27,13 @@ MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
 
 NOTHING = 1e-12
-"""What a float is measured by where 0 is expected."""
+"""Where 0 is expected, a float's distance is relative to this number."""
 
 PART = 1e-6
 """A float in a tuple is measured by its own size, and at least by this share of the largest."""
 
 WHOLE_FLOATS = 2**53
-"""Up to here each whole number is a float of its own."""
+"""Up to this size, every whole number can be written as a float exactly."""
 
 
 def apart(got: Plain, expected: Plain) -> Difference:

@@ -94,8 +94,8 @@ CLONE, CLONE3, SOCKET, SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
 PRLIMIT = (302, 261)
 FIRST_PROCESS = 1
 SCHEDULING = ((142, 118), (144, 119), (203, 122), (314, 274))
-"""sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of the first process, which
-watches the others, nobody may change when and where it runs."""
+"""sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: refused for the first
+process, so that the others cannot slow what watches them."""
 PRIORITIES = (((141, 140), 0), ((251, 30), 1))
 """setpriority and ioprio_set, each with the first argument that stands for a single process.
 
@@ -103,9 +103,9 @@ For all processes of a user or group both are refused: the first process may be 
 """
 FADVISE, MADVISE = (221, 223), (28, 233)
 COLD, PAGEOUT = 20, 21
-"""Advice that makes Linux forget parts of files that all kernels can read."""
+"""Advice to madvise that has Linux drop pages of files from memory, for all kernels."""
 PREADV2, NOWAIT = (327, 286), 8
-"""To read only what is in memory says what that is."""
+"""preadv2, and its flag for reading only what is in memory, which would tell what is."""
 SETSOCKOPT = (54, 208)
 SOL_SOCKET, SO_SNDBUF, SO_RCVBUF = 1, 7, 8
 FAMILIES = (1, 2, 10, 16)
