@@ -13,7 +13,7 @@ from autograde.notebook import explaining, judgements, lesson_here
 from autograde.progress import PRACTICE_FILE, note
 from autograde.rubric import runs
 from autograde.rubric.runs import Run
-from autograde.workspace.name_errors import explain_what_has_not_run
+from autograde.workspace.lab import SETTINGS
 
 UNSOLVED = "attention_scores"
 
@@ -323,10 +323,10 @@ def test_a_new_kernel_says_that_nothing_has_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shell.set_custom_exc((), None)
-    explain_what_has_not_run()
+    shell.safe_execfile(SETTINGS / "startup.py", shell.user_ns)
     assert "Traceback" in said(shell, "nothing_here", capsys)
     (tmp_path / PRACTICE_FILE).write_bytes(b"")
-    explain_what_has_not_run()
+    shell.safe_execfile(SETTINGS / "startup.py", shell.user_ns)
     found = said(shell, "nothing_here", capsys)
     assert found.startswith("nothing_here is not defined yet: cells above have not run")
     assert "Run > Run All Above Selected Cell" in found
