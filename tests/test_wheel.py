@@ -140,7 +140,7 @@ def test_every_link_of_the_manual_leads_to_a_file_of_the_wheel(wheel: Path) -> N
             for page in pages
             for link in LINK.findall(archive.read(page).decode())
         ]
-    assert ("autograde/docs/authoring.md", "autograde/rubric/probes/lines.py") in links
+    assert ("autograde/docs/rubric.md", "autograde/rubric/probes/lines.py") in links
     assert [(page, to) for page, to in links if to not in names] == []
 
 
