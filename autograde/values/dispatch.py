@@ -19,7 +19,9 @@ LIBRARIES = {
     "torch": "tensors",
     "pandas": "frames",
 }
-"""The module for the types of a library, and of classes that inherit from them."""
+"""The module for the types of a library, and of classes that inherit from them. A new one offers
+what `Values` names; if its plain data are no Python values, arrays or tensors, a Structure with a
+name in STRUCTURES, and `is_whole` for what `packing` reads."""
 STRUCTURES = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
 """The module for a structure of this name; the others are plain Python's."""
 
