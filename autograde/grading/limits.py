@@ -17,7 +17,7 @@ class Limits:
     cells, 70 kB of source, 35 outputs, 9 kB of text, 10 pictures of 0.5 MB together, and
     recordings of 1.3 MB; every limit is at least four times as large.
 
-    No course sets them: a score must not depend on the machine that it is computed on. docs/wall.md,
+    No course sets them: a score must not depend on where it is computed. docs/wall.md,
     docs/wall_inside.md and docs/scores.md name some of these numbers.
     """
 
