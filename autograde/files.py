@@ -7,6 +7,8 @@ from pathlib import Path
 
 FRESH = ".fresh"
 """The end of a name while what it names is being written."""
+BEFORE = ".before"
+"""The end of the name of a folder while another takes its place."""
 DEPTH = 10
 """Files below more folders do not come along."""
 
@@ -41,12 +43,27 @@ def write_folder(target: Path, files: dict[str, bytes]) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         write_files(fresh, files.items())
-        if target.exists():
-            shutil.rmtree(target)
-        fresh.rename(target)
+        replace_folder(fresh, target)
     except OSError:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+
+
+def replace_folder(fresh: Path, target: Path) -> None:
+    """Move a folder to where another may be, which is deleted only when the new one is there."""
+    before = target.with_name(f".{target.name}{BEFORE}")
+    shutil.rmtree(before, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        target.rename(before)
+    try:
+        shutil.move(fresh, target)
+    except OSError:
+        shutil.rmtree(target, ignore_errors=True)
+        if before.exists():
+            before.rename(target)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def visible_files(folder: Path) -> Iterator[File]:

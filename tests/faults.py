@@ -421,7 +421,7 @@ FAULTS = [
     Fault(
         "a copy of the lesson's own line binds a name anew", "autograde/rubric/runs.py",
         "run.source.strip() in given.source", "run.source == given.source",
-        "tests/test_given.py -k bind_nothing_anew",
+        "tests/test_lesson_names.py -k bind_nothing_anew",
     ),
     Fault(
         "the numbers of practice decide the points", "autograde/grading/running/run.py",

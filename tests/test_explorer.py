@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention_course.explorer import explore_story, static_picture
-from attention_course.explorer.reading import HeadChange, StoryReading, read
+from attention_course.explorer.reading import Change, Reading, read
 from attention_course.explorer.static_picture import clear_png_of, still_picture
 from attention_course.language import IDS, VOCABULARY
 from attention_course.tiny_gpt import MultiHeadAttention, TinyGPT
@@ -41,7 +41,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 EVERY_HEAD = [(layer, head) for layer in range(2) for head in range(4)]
 
 
-def share_of_animals(reading: StoryReading) -> float:
+def share_of_animals(reading: Reading) -> float:
     """The share of eat and sleep in the chance of the four verbs."""
     eat, sleep, fall, wood = (reading.chances[IDS[v]] for v in ("eat", "sleep", "fall", "break"))
     return (eat + sleep) / (eat + sleep + fall + wood)
@@ -111,7 +111,7 @@ def test_layers_of_one_head_that_return_what_it_finds_are_read_and_switched_off(
     weights = model.layers()[0].attention.weights(x)
     reading = read(model, words)
     assert torch.allclose(torch.tensor(reading.weights[0]), weights, atol=1e-5)
-    off = read(model, words, HeadChange(1, 0))
+    off = read(model, words, Change(1, 0))
     with torch.no_grad():
         for parameter in model.layers()[1].attention.W_value.parameters():
             parameter.zero_()
@@ -126,7 +126,7 @@ def test_words_are_hidden_where_no_head_can_look() -> None:
 
 def test_a_zero_of_one_head_hides_nothing() -> None:
     one, other = [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.4, 0.6]]
-    assert StoryReading(["a", "b"], [[one], [other]], []).hidden == [[False, True], [False, False]]
+    assert Reading(["a", "b"], [[one], [other]], []).hidden == [[False, True], [False, False]]
 
 
 def test_a_model_without_attention_is_refused() -> None:
@@ -167,7 +167,7 @@ def test_a_head_switched_off_everywhere_is_a_head_whose_output_is_zero(
 ) -> None:
     model = course_model()
     expected = without_head(model, f"{layer + 1}.{head + 1}")
-    off = read(model, begin(LONG), HeadChange(layer, head))
+    off = read(model, begin(LONG), Change(layer, head))
     assert off.chances == pytest.approx(chances_of(expected, begin(LONG)), abs=1e-6)
     weights = attention_of(expected, begin(LONG))
     assert torch.allclose(torch.tensor(off.weights), weights, atol=1e-6)
@@ -176,7 +176,7 @@ def test_a_head_switched_off_everywhere_is_a_head_whose_output_is_zero(
 def test_a_head_switched_off_at_one_word_changes_nothing_before_it() -> None:
     model, words = course_model(), begin(LONG)
     before, off = (torch.tensor(r.weights) for r in (
-        read(model, words), read(model, words, HeadChange(0, 3, at=20))
+        read(model, words), read(model, words, Change(0, 3, at=20))
     ))  # fmt: skip
     assert torch.equal(before[0], off[0])
     assert torch.equal(before[1, :, :20], off[1, :, :20])
@@ -195,7 +195,7 @@ TRANSPLANTS = {  # the rows receive, the columns give: the share of eat and slee
 def test_twelve_numbers_change_what_a_bat_is(place: str) -> None:
     model = course_model()
     shares = [
-        share_of_animals(read(model, WORDS[place], HeadChange(0, 0, BAT, WORDS[other])))
+        share_of_animals(read(model, WORDS[place], Change(0, 0, BAT, WORDS[other])))
         for other in PLACES
     ]
     assert shares == pytest.approx(TRANSPLANTS[place], abs=2e-3)
@@ -204,9 +204,9 @@ def test_twelve_numbers_change_what_a_bat_is(place: str) -> None:
 def test_the_model_is_left_as_it_was() -> None:
     model = course_model()
     before = chances_of(model, WORDS["gym"])
-    read(model, WORDS["gym"], HeadChange(0, 0, BAT, WORDS["cave"]))
+    read(model, WORDS["gym"], Change(0, 0, BAT, WORDS["cave"]))
     with pytest.raises(IndexError):
-        read(model, WORDS["gym"], HeadChange(0, 9))
+        read(model, WORDS["gym"], Change(0, 9))
     assert chances_of(model, WORDS["gym"]) == before
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 

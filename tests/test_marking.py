@@ -22,7 +22,7 @@ from traitlets.config import Config
 from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.record import NOTE
-from autograde.marking import page
+from autograde.marking import answers, page
 from autograde.marking.answers import (
     Mark,
     Refused,
@@ -117,6 +117,23 @@ def test_a_mark_that_nobody_saw_is_not_overwritten(lesson: Lesson) -> None:
         give(lesson, before, 0.0, "Bad.")
     assert row_of(lesson, "ada") == (2.0, "Good.", False)
     assert give(lesson, answer_of(lesson, "ada"), 0.0, "Bad.") == Mark(0.0, "Bad.", False)
+
+
+def test_of_two_marks_in_the_same_moment_the_first_stays(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = answer_of(lesson, "ada")
+
+    def meanwhile(*asked: Any) -> Any:  # the second has read the answer, and not yet saved its mark
+        monkeypatch.undo()
+        give(lesson, ada, 2.0, "Good.")
+        return given(*asked)
+
+    given = answers._given
+    monkeypatch.setattr(answers, "_given", meanwhile)
+    with pytest.raises(Refused, match="somebody has marked this"):
+        give(lesson, ada, 0.0, "Bad.")
+    assert row_of(lesson, "ada") == (2.0, "Good.", False)
 
 
 def test_who_marks_again_has_seen_what_was_saved(lesson: Lesson) -> None:

@@ -65,6 +65,13 @@ def test_a_job_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monkey
         until(lambda: not lives(int((tmp_path / "mark").read_text())))
 
 
+def test_a_job_may_raise_what_a_wait_raises(worker: Worker) -> None:
+    process = worker.submit(jobs.pid).result()
+    with pytest.raises(TimeoutError, match="the database is slow"):
+        worker.submit(jobs.time_out).result()
+    assert worker.submit(jobs.pid).result() == process
+
+
 STUCK = """
 import re
 from autograde.grading.workers import at_most

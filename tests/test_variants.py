@@ -166,6 +166,15 @@ def test_the_names_of_an_answer_stay_its_own() -> None:
     assert code == "def f(x):\n    given = 2 * x\n    return given.float().to(x.dtype)\n"
 
 
+@pytest.mark.parametrize(
+    ("returned", "made"),
+    [("x[1:], *x", "(x[1:].detach(), *x)"), ("()", "()"), ("x,", "(x.detach(),)")],
+)
+def test_each_value_of_a_tuple_gets_the_slip(returned: str, made: str) -> None:
+    code = mutant(f"def f(x):\n    return {returned}", MUTATIONS["detached"])
+    assert ast.dump(ast.parse(code)) == ast.dump(ast.parse(f"def f(x):\n    return {made}"))
+
+
 NOT_MADE = {
     "class Layer:\n    pass": "the answer ends with no function and with no class that has `forw",
     "def f():\n    return 1": "f takes no argument",

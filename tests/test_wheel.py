@@ -121,6 +121,31 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         assert hidden not in named
 
 
+def test_the_licence_goes_where_the_code_goes(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for folder in (f"autograde/{MANUAL}", "attention_course"):
+            assert archive.read(f"{folder}/LICENSE") == (HERE / "LICENSE").read_bytes()
+
+
+def test_the_graders_own_wheel_says_what_an_index_shows(tmp_path: Path) -> None:
+    grader, course = dist(HERE, [], tmp_path, apart=True)
+    with zipfile.ZipFile(grader) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        lines = archive.read(about).decode().splitlines()
+    assert {
+        "Name: autograde-notebooks",
+        f"Version: {autograde.__version__}",
+        "Requires-Python: >=3.11",
+        "License-Expression: BSD-3-Clause",
+    } <= {*lines}
+    with zipfile.ZipFile(course) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        text = archive.read(about).decode()
+    assert f"Requires-Dist: autograde-notebooks=={autograde.__version__}" in text
+    assert "torch" in text
+    assert "torch" not in "".join(lines)
+
+
 def test_a_clone_that_pip_installs_brings_the_lessons_and_the_documentation(tmp_path: Path) -> None:
     command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
     subprocess.run(command, cwd=HERE, check=True, capture_output=True)
@@ -142,7 +167,7 @@ def test_every_link_of_the_manual_leads_to_a_file_of_the_wheel(wheel: Path) -> N
             for page in pages
             for link in LINK.findall(archive.read(page).decode())
         ]
-    assert ("autograde/docs/authoring.md", "autograde/rubric/probes/lines.py") in links
+    assert ("autograde/docs/rubric.md", "autograde/rubric/probes/lines.py") in links
     assert [(page, to) for page, to in links if to not in names] == []
 
 

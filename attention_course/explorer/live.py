@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 from torch import nn
 
-from attention_course.explorer.reading import HeadChange, StoryReading, read
+from attention_course.explorer.reading import Change, Reading, read
 from attention_course.language import VOCABULARY
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ class StoryWidget(anywidget.AnyWidget):
     """Stories as a model reads them. It sends all weights at once; only a change needs the kernel.
 
     The page asks {"ask", "story", "layer", "head", "at", "other"}, in which `at` is a place or
-    None, and `other` a story or None; see HeadChange. The answer is {"ask", "weights", "chances"}
+    None, and `other` a story or None; see Change. The answer is {"ask", "weights", "chances"}
     or {"ask", "error"}.
     """
 
@@ -31,7 +31,7 @@ class StoryWidget(anywidget.AnyWidget):
     shown = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, model: nn.Module, readings: list[StoryReading], place: tuple[int, int], at: int
+        self, model: nn.Module, readings: list[Reading], place: tuple[int, int], at: int
     ) -> None:
         names = labels([reading.words for reading in readings])
         stories = [
@@ -51,13 +51,13 @@ class StoryWidget(anywidget.AnyWidget):
             answer = {"error": f"{type(error).__name__}: {error}"}
         self.send({"ask": asked.get("ask"), **answer})
 
-    def _changed(self, asked: dict[str, Any]) -> StoryReading:
+    def _changed(self, asked: dict[str, Any]) -> Reading:
         other = None if asked["other"] is None else self._told[asked["other"]]
-        change = HeadChange(asked["layer"], asked["head"], asked["at"], other)
+        change = Change(asked["layer"], asked["head"], asked["at"], other)
         return read(self._model, self._told[asked["story"]], change)
 
 
-def to_page(reading: StoryReading) -> dict[str, Any]:
+def to_page(reading: Reading) -> dict[str, Any]:
     """Return the numbers of a reading, rounded."""
     weights = [
         [[[round(weight, DIGITS) for weight in row] for row in head] for head in layer]

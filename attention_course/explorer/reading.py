@@ -24,7 +24,7 @@ Edit = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class HeadChange:
+class Change:
     """One head hands on something else: nothing, or what it hands on in another story."""
 
     layer: int
@@ -36,7 +36,7 @@ class HeadChange:
 
 
 @dataclass(frozen=True)
-class StoryReading:
+class Reading:
     """What a model does with a story."""
 
     words: list[str]
@@ -71,7 +71,7 @@ def heads_of(layer: nn.Module) -> int:
 
 
 @torch.no_grad()
-def read(model: nn.Module, words: Sequence[str], change: HeadChange | None = None) -> StoryReading:
+def read(model: nn.Module, words: Sequence[str], change: Change | None = None) -> Reading:
     """Read a story with a model in eval(), with one head changed if a change is given.
 
     The weights are read off what comes out. Beside the story the model reads copies of it. In a
@@ -98,7 +98,7 @@ def read(model: nn.Module, words: Sequence[str], change: HeadChange | None = Non
     for name, calls in {"W_value": len(valued), "out_proj": len(weights)}.items():
         if calls < len(layers):
             raise ValueError(f"heads are read where forward calls self.{name}(…); yours does not")
-    return StoryReading(list(words), weights, scores[0, -1].softmax(dim=-1).tolist())
+    return Reading(list(words), weights, scores[0, -1].softmax(dim=-1).tolist())
 
 
 def _tokens(model: nn.Module, words: Sequence[str]) -> Tensor:
@@ -145,7 +145,7 @@ def _keep_weights(weights: list[list[Rows]], n: int) -> Edit:
     return keep
 
 
-def _edit(model: nn.Module, layer: nn.Module, change: HeadChange) -> Edit:
+def _edit(model: nn.Module, layer: nn.Module, change: Change) -> Edit:
     places = slice(None) if change.at is None else slice(change.at, change.at + 1)
     instead: Tensor | float = 0.0
     if change.other is not None:

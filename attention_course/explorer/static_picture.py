@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from PIL import Image
 
-from attention_course.explorer.reading import StoryReading
+from attention_course.explorer.reading import Reading
 from attention_course.language import VOCABULARY
 from autograde.notebook.figures.canvas import DPI, Picture, style
 
@@ -82,7 +82,7 @@ class StillPicture(Picture):
 
 
 def still_picture(
-    reading: StoryReading, layer: int, head: int, at: int = -1
+    reading: Reading, layer: int, head: int, at: int = -1
 ) -> tuple[StillPicture, str]:
     """Return the picture of a story's word in one head, and the same in words."""
     at %= len(reading.words)

@@ -3,7 +3,6 @@
 nbgrader's own commands take the same steps, so Formgrader builds what `autograde build` does.
 """
 
-import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +41,7 @@ from autograde.course.lesson_files import read_built, text_of
 from autograde.course.lessons import MINUTES, CourseError, Lesson
 from autograde.course.package import NAMED
 from autograde.course.versions import keep
+from autograde.files import replace_folder
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
 from autograde.notebook.saved_notebook import MAY_RAISE
@@ -69,9 +69,7 @@ def build(lesson: Lesson) -> list[str]:
         made = _convert(lesson, Path(folder))
         for new, old in zip(made, _committed(lesson), strict=True):
             keep_same(new, old)
-            shutil.rmtree(old, ignore_errors=True)
-            old.parent.mkdir(exist_ok=True)
-            shutil.move(new, old)
+            replace_folder(new, old)
     return changed
 
 

@@ -96,8 +96,15 @@ class _Slips(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
         if node.value is None:
             return [node]
-        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        result = ", ".join(self._value.format(ast.unparse(value)) for value in values)
+        result = ast.unparse(self._slipped(node.value))
         lines = [f"result = {result}", self._then, "return result"]
         text = "\n".join(lines) if self._then else f"return {result}"
         return ast.parse(text).body
+
+    def _slipped(self, value: ast.expr) -> ast.expr:
+        match value:
+            case ast.Tuple():
+                return ast.Tuple([self._slipped(each) for each in value.elts], ast.Load())
+            case ast.Starred():  # one slip among the others is enough
+                return value
+        return ast.parse(self._value.format(ast.unparse(value)), mode="eval").body

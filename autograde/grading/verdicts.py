@@ -102,9 +102,9 @@ def judge_notebook(
             earlier = [each for each in needs if not verdicts[each].passed]
             verdict = _explained(verdict, exercise, record, earlier, released)
         verdicts[name] = verdict
-    if unjudged and not problem:
+    if unjudged:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        failure = Problem("the judge failed", words)
+        failure = record.problem or Problem("the judge failed", words)
         record = replace(record, problem=failure, fault="".join(unjudged.values()))
     now = f"{date.today():%Y-%m-%d}"
     return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)

@@ -18,8 +18,8 @@ from concurrent.futures import (
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
+    wait,
 )
-from concurrent.futures import TimeoutError as TooLong
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection, get_context, parent_process
@@ -192,10 +192,11 @@ class Worker(ThreadPoolExecutor):
     def _run(self, call: Callable[[], Any]) -> Any:
         try:
             self._pool = self._pool or self._start()
-            return self._pool.submit(call).result(LIMITS.hung_seconds)
-        except TooLong:
-            self._kill()
-            raise WorkerHung(f"it was stopped after {LIMITS.hung_seconds} s") from None
+            job = self._pool.submit(call)
+            if wait([job], LIMITS.hung_seconds).not_done:
+                self._kill()
+                raise WorkerHung(f"it was stopped after {LIMITS.hung_seconds} s")
+            return job.result()
         except BrokenExecutor:
             self._kill()
             raise WorkerDied(

@@ -2,7 +2,6 @@
 
 import os
 import pwd
-import shutil
 from datetime import datetime
 from glob import glob
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 
 from autograde.course.lessons import state_folder
+from autograde.files import replace_folder
 from autograde.grading.gradebook import parse_time
 from autograde.grading.submission import ADDRESS, TIMESTAMP
 from autograde.lms.plain_copy import NotPlain, plain_copy
@@ -85,10 +85,7 @@ class PlainCollect(ExchangeCollect):
             given, kept = Path(folder, "given"), Path(folder, "kept")
             plain_copy(source, given, size, owner)
             self.do_copy(str(given), str(kept))  # without what the course's configuration ignores
-            if place.is_dir():
-                shutil.rmtree(place)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(kept, place)
+            replace_folder(kept, place)
 
 
 def _user(name: str) -> int:

@@ -178,8 +178,14 @@ def save(root: Path, lesson_name: str, question: str, sent: Sent) -> tuple[Mark,
             raise Refused(HTTPStatus.CONFLICT, CHANGED)
         (row,) = rows
         waits = sent.score is None and row.auto_score is None
-        marked = update(Grade).where(Grade.id == row.grade)
-        gradebook.db.execute(marked.values(manual_score=sent.score, needs_manual_grade=waits))
+        # nobody else may have marked it since it was read, a moment ago
+        as_read = Grade.manual_score.is_not_distinct_from(row.manual_score)
+        marked = update(Grade).where(Grade.id == row.grade, as_read)
+        changed = gradebook.db.execute(
+            marked.values(manual_score=sent.score, needs_manual_grade=waits)
+        )
+        if not changed.rowcount:
+            raise Refused(HTTPStatus.CONFLICT, CHANGED)
         commented = update(Comment).where(Comment.id == row.comment)
         gradebook.db.execute(commented.values(manual_comment=sent.comment or None))
         gradebook.db.commit()

@@ -27,7 +27,8 @@ CONNECTION = {
 }  # fmt: skip
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
-MAX_FILES_BYTES = 100_000_000
+MAX_FILES_BYTES = 200_000_000
+"""Twice what a student may hand in: the lesson has files of its own."""
 ASK_SECONDS = 20
 """A request that a template does not read for so long has failed."""
 

@@ -188,13 +188,14 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        try:
+            yield
+        finally:  # within the outer `try`: it may also arrive here
+            timer.cancel()
+            timer.join()  # a process that has other threads should not fork
     except KeyboardInterrupt:
         if not late:
             raise
-    finally:
-        timer.cancel()
-        timer.join()  # a process that has other threads should not fork
 
 
 @contextmanager
