@@ -243,7 +243,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
-        "steps += _refused(FADVISE[column], 0)", "pass",
+        "    yield FADVISE, 0\n", "",
         "tests/test_wall.py -k 'test_a_kernel and sign'",
     ),
     # pages
