@@ -48,7 +48,7 @@ FAULTS = [
     ),
     Fault(
         "a claim counts alone", JUDGE,
-        "if not trusted and not _is_vouched(", "if False and not _is_vouched(",
+        "vouched = trusted or _is_vouched(", "vouched = True or _is_vouched(",
         "tests/test_claims.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
