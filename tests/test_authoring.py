@@ -24,7 +24,7 @@ from autograde.sandbox.both_sides import KernelLimits
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
-PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "recipes")]
+PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "rubric", "recipes")]
 
 
 def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:

@@ -67,8 +67,7 @@ def new(root: Path, name: str) -> Lesson:
     try:
         variants = folder / "variants" / f"{exercise}.md"
         variants.parent.mkdir(parents=True)
-        kind = "torch" if torch else "numpy"
-        variants.write_text(filled(f"variants/{kind}.md.j2"), encoding="utf-8")
+        variants.write_text(filled("variants.md.j2"), encoding="utf-8")
         (folder / f"{notebook}.py").write_text(filled("lesson.py.j2"), encoding="utf-8")
         entry = filled("entry.toml.j2")
         curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")

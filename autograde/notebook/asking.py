@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from autograde.notebook import practice
+from autograde.notebook import judgements, lesson_here, practice
 from autograde.progress import Standing
 from autograde.rubric.judge import Failure, as_failure
 from autograde.rubric.kinds import outcomes_of, wrong_cases
@@ -21,7 +21,7 @@ def hint(exercise: str = "") -> None:
     The default is the exercise whose rubric failed last.
     """
     if name := _exercise(exercise):
-        hints = practice.lesson_keys(name)[name].hints
+        hints = lesson_here.lesson_keys(name)[name].hints
         place = _hints_shown[name] % len(hints)
         _hints_shown[name] += 1
         practice.show(f"{name}: hint {place + 1} of {len(hints)}", [hints[place]])
@@ -33,11 +33,11 @@ def why(exercise: str = "") -> None:
         return
     if todo := _not_judged(name):
         said = [todo]
-    elif (verdict := practice.verdicts[name]).passed:
+    elif (verdict := judgements.last[name].verdict).passed:
         said = ["It is right."]
     elif not verdict.attempted:
         said = ["It is not written yet. `hint()` helps to begin."]
-    elif earlier := practice.unfinished(name):
+    elif earlier := lesson_here.unfinished(name):
         said = [repair_first(earlier)]
     else:
         said = advice(verdict, named=True)
@@ -82,9 +82,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     if todo := _not_judged(name):
         practice.show(f"{name}: case", [todo])
         return None
-    key = practice.lesson_keys(name)[name]
-    found = outcomes_of(practice.recordings[name], key.expected)
-    verdict = practice.verdicts[name]
+    key = lesson_here.lesson_keys(name)[name]
+    found = outcomes_of(judgements.last[name].recording, key.expected)
+    verdict = judgements.last[name].verdict
     wrong = (each for each in verdict.lines if not each.passed)
     leading = verdict.leading or next(wrong, verdict.lines[0])
     place = verdict.lines.index(leading) if line is None else line - 1
@@ -106,10 +106,10 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
 
 def progress() -> None:
     """Show how far you are in this lesson and in the course."""
-    if not practice.lesson_is_known():
+    if not lesson_here.lesson_is_known():
         practice.show("Progress", ["Run a rubric cell first."])
         return
-    here, course = practice.standing_here()
+    here, course = lesson_here.standing_here()
     title, state = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
     practice.show(title, in_paragraphs(here, course), state)
 
@@ -133,7 +133,7 @@ def _not_judged(exercise: str) -> str:
     """Return what has to be done before there is anything to say of an answer, or ""."""
     if exercise in practice.unjudged:
         return "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
-    return "" if exercise in practice.verdicts else "Run its rubric cell first."
+    return "" if exercise in judgements.last else "Run its rubric cell first."
 
 
 def _exercise(asked: object) -> str:
@@ -143,12 +143,12 @@ def _exercise(asked: object) -> str:
     """
     name = str(getattr(asked, "__name__", asked))
     if not name:
-        wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
-        if known := [*practice.unjudged] or wrong or list(practice.verdicts):
+        wrong = [n for n, each in judgements.last.items() if not each.verdict.passed]
+        if known := [*practice.unjudged] or wrong or list(judgements.last):
             return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""
-    keys = practice.lesson_keys(name)
+    keys = lesson_here.lesson_keys(name)
     if name in keys:
         return name
     near = difflib.get_close_matches(name, keys, n=1, cutoff=0.4)

@@ -60,9 +60,9 @@ class Input:
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that the line fails
-    for the reason that its name gives: not where a smaller case of it is right, nor at float64 or
-    gradients, which are wrong wherever results are.
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that this is the
+    line's first case, and about plain results: not about another type of floats, nor about
+    gradients. The panel shows such a failure first, because it says most about the cause.
     """
 
     sentence: str

@@ -17,7 +17,7 @@ REFUSAL = "refused"
 REFUSAL_BY = "refused by "
 """How that value begins where a rubric asks for another error by name; the name follows."""
 RETURNED = "returns an error instead of raising it"
-"""The value where a call hands the error back."""
+"""The value that a probe records where a call returns the error that it should raise."""
 
 
 @dataclass(frozen=True)
