@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
+from autograde.rubric.recording import REFUSAL, REFUSAL_BY, RETURNED, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, differs, shorten
 from autograde.values.dispatch import apart, module_named, says_much
 
@@ -190,8 +190,12 @@ def same_error(got: Outcome, known: Outcome) -> bool:
 
 
 def _manner(value: Plain) -> Plain:
-    """Return how a call failed to refuse, without the message of what it raised."""
-    return value.partition(":")[0] if isinstance(value, str) else value
+    """Return how a call failed to refuse, without the message of what it raised or its result."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("returns ") and value not in (RETURNED, "returns None"):
+        return "returns a result"
+    return value.partition(":")[0]
 
 
 def is_given(case: Case) -> bool:
