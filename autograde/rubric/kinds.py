@@ -190,12 +190,13 @@ def same_error(got: Outcome, known: Outcome) -> bool:
 
 
 def _manner(value: Plain) -> Plain:
-    """Return how a call failed to refuse, without the message of what it raised or its result."""
-    if not isinstance(value, str):
-        return value
-    if value.startswith("returns ") and value not in (RETURNED, "returns None"):
-        return "returns a result"
-    return value.partition(":")[0]
+    """Return how a call failed to refuse: of what it raised the name, of a result what kind of."""
+    if not isinstance(value, str) or not value.startswith("returns "):
+        return value.partition(":")[0] if isinstance(value, str) else value
+    if value.startswith(("returns '", 'returns "')):
+        return "returns a text"
+    telling = (RETURNED, "returns None", "returns True", "returns False")
+    return value if value in telling else "returns a result"
 
 
 def is_given(case: Case) -> bool:
