@@ -231,6 +231,15 @@ SLIPS = {
         'center_rows = 2\n[lesson.needs]\ncenter_rows = "center_rows"',
         "needs: center_rows = 'center_rows' is no list of exercises here",
     ),
+    "an exercise named as a rubric": Slip(
+        "../curriculum.toml", "center_rows = 2", "center_rows = 2\ntest_rows = 2",
+        "07_my_lesson: test_rows may not begin with test_ or question_",
+    ),
+    "an exercise named as a question": Slip(
+        "../curriculum.toml", "center_rows = 2",
+        "center_rows = 2\n[lesson.written]\ncenter_rows = 1",
+        "center_rows is the name of an exercise and of a question",
+    ),
     "a withdrawn line that is no list": Slip(
         "../curriculum.toml", "center_rows = 2",
         'center_rows = 2\n[lesson.withdrawn]\ncenter_rows = "one row"',

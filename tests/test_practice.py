@@ -18,6 +18,7 @@ from autograde.installed import Installed
 from autograde.notebook import asking, judgements, lesson_here, practice, rubric
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric import runs, session
+from autograde.rubric.checks import Reading, check
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.runs import Run
 from autograde.values.packing import BadData, pack
@@ -38,6 +39,11 @@ def over_columns(x: Tensor) -> Tensor:
 
 def not_scaled(x: Tensor) -> Tensor:
     return x.exp()
+
+
+@check
+def sums_to_1(value: Any, before: Any) -> list[Reading]:
+    return [Reading("the sum", float(value.sum()), 1, 1e-6)]
 
 
 def stub(x: Tensor) -> Tensor:
@@ -126,6 +132,23 @@ def test_a_case_can_be_played_with(shown: list[str]) -> None:
     assert shown[-1] == "it: case\nThere is no line 2; there are 1."
     cell(right)
     assert shown[-1].startswith("it: 4 of 4 points")
+
+
+def test_a_case_of_a_line_with_several_right_results_has_the_result_itself(
+    shown: list[str], tmp_path: Path
+) -> None:
+    @as_cell
+    def sums(r: Any, answer: Callable[..., Any]) -> None:
+        r.check("sums to 1", "sums_to_1", answer, (r.normal(5),))
+
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(sums, right)}))
+    lesson_here.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed):
+        sums(not_scaled)
+    found = asking.case()
+    assert found is not None
+    assert found.result.equal(not_scaled(*found.arguments))
+    assert found.expected is None
 
 
 def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:
@@ -391,6 +414,14 @@ def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
         @rubric("it")
         def _(r: Any) -> None:
             r.call("a line of tomorrow", right, r.normal(5, 7))
+
+
+def test_an_exercise_that_the_data_lack_is_named(shown: list[str]) -> None:
+    with pytest.raises(session.CellEnded, match="newer: The rubric did not record"):
+
+        @rubric("newer")
+        def _(r: Any) -> None:
+            r.call("a matrix", right, r.normal(5, 7))
 
 
 def test_keys_of_another_version_are_refused_by_name() -> None:

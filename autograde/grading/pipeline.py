@@ -2,6 +2,8 @@
 
 A worker does all of it, here or on another machine; the coordinator only saves what comes back.
 nbgrader's own commands and `autograde self` take the same steps with `grade_restored`.
+
+Points are decided in `rubric.judge`, which `judge_notebook` calls for each exercise.
 """
 
 from collections.abc import Callable

@@ -11,6 +11,7 @@ from autograde.progress import Standing
 from autograde.rubric.judge import Failure, as_failure
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
+from autograde.rubric.recording import Case, Line, Recording
 
 _hints_shown: Counter[str] = Counter()
 
@@ -73,6 +74,8 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
 
     It has a `call` as text, its `arguments`, its `result`, and what was `expected`.
 
+    Where several results are right, nothing is expected but what the line says: it is None.
+
     Args:
         exercise: by default, the exercise whose rubric failed last.
         line: number of the line, counted from 1; by default, the first wrong line.
@@ -82,8 +85,8 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     if todo := _not_judged(name):
         practice.show(f"{name}: case", [todo])
         return None
-    key = lesson_here.lesson_keys(name)[name]
-    found = outcomes_of(judgements.last[name].recording, key.expected)
+    key, recording = lesson_here.lesson_keys(name)[name], judgements.last[name].recording
+    found = outcomes_of(recording, key.expected)
     verdict = judgements.last[name].verdict
     wrong = (each for each in verdict.lines if not each.passed)
     leading = verdict.leading or next(wrong, verdict.lines[0])
@@ -95,13 +98,20 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     first = expected.cases[0], found[place][0], None
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
-    result = outcome.value if outcome.error is None else error
+    result = error if outcome.error else _returned(recording, expected, known)
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
     judged = verdict.lines[place]
     shown = judged.failure
     if not (shown and shown.sentence):
         shown = as_failure(known, judged, verdict.note)
     return Example(f"{name}: {expected.name}", known.call, *values, shown)
+
+
+def _returned(recording: Recording, line: Line, case: Case) -> Any:
+    """Return what a call gave back; its outcome is what a check has read off that."""
+    (number,) = (i for i, each in enumerate(line.cases) if each is case)
+    (own,) = (each for each in recording.lines if each.name == line.name)
+    return own.cases[number].outcome.value
 
 
 def progress() -> None:

@@ -29,7 +29,7 @@ from autograde.progress import (
     write_page,
 )
 from autograde.rubric import runs, session
-from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.judge import INCOMPLETE, Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import (
@@ -70,13 +70,15 @@ def answer(recording: Recording) -> None:
     """
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
-    key = lesson_keys(recording.exercise)[recording.exercise]
+    key = lesson_keys(recording.exercise).get(recording.exercise)
+    if key is None:
+        raise session.CellEnded(f"{recording.exercise}: {INCOMPLETE}")
     run = runs.last_run_of(recording.exercise)
     verdict, source = judge(recording, key, trusted=True), run.source if run else ""
     last = judgements.last.pop(recording.exercise, None)
     before = last.verdict if last else None
     judgements.last[recording.exercise] = Judgement(verdict, recording, source)
-    named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
+    named = before is not None and bool(verdict.beliefs) and _behind(before) == _behind(verdict)
     _remember(verdict, source)
     said = _lines_so_far(verdict, before) + advice(verdict, named=named)
     said += _next_steps(verdict)
@@ -89,6 +91,10 @@ def answer(recording: Recording) -> None:
     display(with_edits_noticed(to_display(verdict, said, helps, ask)), raw=True)
     if not verdict.passed:
         raise RubricFailed(f"{recording.exercise} is not right: {first_wrong(verdict)}")
+
+
+def _behind(verdict: Verdict) -> list[str]:
+    return [each.belief for each in verdict.beliefs]
 
 
 def require_run(exercise: str) -> None:

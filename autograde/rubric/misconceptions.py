@@ -1,5 +1,7 @@
 """Recognises a mistake: the answer fails cases in the same way as a known wrong answer.
 
+A mistake that an answer to any exercise can have is a row of `slips.SLIPS`.
+
 A known mistake fits when the answer fails every line that the mistake fails, most of them in the
 same way and at least one with the same wrong numbers. Equal wrong numbers have one cause; a second
 mistake may change the rest. The same holds within a line, for the cases that the mistake gets

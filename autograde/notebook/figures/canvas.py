@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from IPython.display import display
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image, ImageOps
 
@@ -21,7 +19,6 @@ from PIL import Image, ImageOps
 DPI = 144
 SCREEN_DPI = 96
 EDGE = 9  # pixels of white around a figure
-WORD_GAP = 16  # pixels, more than between any two words
 
 STYLE = {
     "figure.dpi": DPI,
@@ -130,31 +127,12 @@ def png_of(picture: Picture | Figure) -> bytes:
 
 
 def _drawn(figure: Figure) -> Image.Image:
-    """Return the figure's pixels, cut down to what is drawn and a narrow white edge.
-
-    Drawing is slow, and savefig with a tight box draws twice. Here a second time is needed only
-    for what sticks out of its figure.
-    """
-    figure.set(facecolor="white", dpi=DPI)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
-    box = left, top, right, below = _ink(pixels)
-    # what is cut off reaches the border, except where the gap between two words lies there
-    if min(left, top, pixels.width - right, pixels.height - below) < WORD_GAP:
-        whole = figure.get_tightbbox()
-        width, height = figure.get_size_inches()
-        if min(whole.x0, whole.y0) < 0 or whole.x1 > width or whole.y1 > height:
-            raw = BytesIO()
-            canvas.print_figure(raw, dpi=DPI, bbox_inches=whole.padded(EDGE / DPI))
-            pixels = Image.open(raw).convert("RGB")
-            box = _ink(pixels)
-    return ImageOps.expand(pixels.crop(box), EDGE, "white")
-
-
-def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
-    """Return the box of what is not white."""
-    return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
+    """Return the figure's pixels, cut down to what is drawn and a narrow white edge."""
+    whole = BytesIO()
+    figure.savefig(whole, dpi=DPI, facecolor="white", bbox_inches="tight")
+    pixels = Image.open(whole).convert("RGB")
+    ink = ImageOps.invert(pixels).getbbox()
+    return ImageOps.expand(pixels.crop(ink), EDGE, "white")
 
 
 def screen_width(png: bytes) -> int:
