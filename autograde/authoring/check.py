@@ -40,8 +40,10 @@ FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. With fewer it is a draft: `check` and
 `build` say so, and go on."""
 ALL_GUESSED = (
-    "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
-    "which more results are possible, then run autograde check --measure"
+    "every line could be guessed, so none counts in grading: draw more cases with `r.rng`, or from "
+    "more inputs. A result that is the same on every seed is guessed with certainty, one of four "
+    "results 1 time in 4; of yes and no draw the order, of at least four cases. Then run autograde "
+    "check --measure"
 )
 NOTHING_RETURNED = (
     "every call returns None, so nothing is compared: call a helper that returns what the answer "

@@ -173,8 +173,8 @@ def unrecordable(value: Plain) -> str:
     match value:
         case Unrecordable():
             return value.what
-        case Structure("function"):
-            return f"a function ({value.name})" if value.name else "a function"
+        case Structure("function" | "class"):
+            return f"a {value.what} ({value.name})" if value.name else f"a {value.what}"
     return next(filter(None, map(unrecordable, inside(value))), "")
 
 
