@@ -15,7 +15,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nightly import few, nightly
 from traitlets.config import Config
 
-from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import Lesson, lessons
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound

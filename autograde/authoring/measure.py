@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import read_variants
+from autograde.course.cells import grade_id
 from autograde.course.lesson_files import read_measured, read_text
-from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import (
     Lines,
     Measured,

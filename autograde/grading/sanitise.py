@@ -28,7 +28,8 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from autograde.course.lessons import Lesson, code_cells, named_cells
+from autograde.course.cells import code_cells, named_cells
+from autograde.course.lessons import Lesson
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from nbformat import NotebookNode
 
+from autograde.course.cells import exercise_of, named_cells
 from autograde.course.data_files import data_files
-from autograde.course.lessons import exercise_of, named_cells
 from autograde.course.versions import checksums
 from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS

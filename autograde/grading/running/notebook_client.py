@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course.lessons import exercise_of
+from autograde.course.cells import exercise_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.running.outputs import plain_content
 from autograde.rubric.recording import MIME

@@ -21,9 +21,10 @@ from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
+from autograde.course.cells import grade_id
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.course.package import bring_in
 from autograde.course.versions import Version, source_of
 from autograde.files import write_files
