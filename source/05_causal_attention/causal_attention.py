@@ -183,20 +183,33 @@ show(
 )
 
 # %% [markdown]
-# The mask is made once, for the longest sentence the layer will ever see: the **context length**. A shorter sentence uses its top left corner,
-# `mask[:n, :n]`. And a longer one? A slice beyond the end is no error in Python, it is just shorter.
+# The mask is made once, for the longest sentence the layer will ever see: the **context length**. But sentences are shorter.
+
+# %% tags=["raises-exception"]
+mask = future(6)  # made once, for six tokens
+for n in (6, 3, 1):
+    scores = torch.zeros(n, n, device=device)
+    try:
+        hidden = scores.masked_fill(mask, -math.inf)  # change this line
+        print(f"n = {n}: scores {tuple(hidden.shape)}, {int(hidden.isinf().sum())} of them hidden")
+    except RuntimeError as error:
+        print(f"n = {n}: RuntimeError: {error}")
+
+# %% [markdown]
+# Three tokens raise an error. One token raises none, and that is worse: its score **broadcasts**, and becomes 36. **Change the line until there are
+# n × n scores**, of which 15, 3 and 0 are hidden.
 #
-# **Predict, then run.** A layer for one token has a 1 × 1 mask. It gets 8 tokens. How many of the 64 scores does `mask[:8, :8]` hide?
+# **Predict, then run.** And a sentence that is too long? A layer for one token has a 1 × 1 mask. It gets 8 tokens. How many of the 64 scores are hidden?
 
 # %%
 my_guess = None  # a number from 0 to 64
 
 # %%
-beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, :8], float("-inf")).isinf().sum()))
+beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1), -math.inf).isinf().sum()))
 
 # %% [markdown]
-# A 1 × 1 mask **broadcasts** to any size, and its one entry hides nothing: no error, and every word sees the future. (Larger masks raise an error about
-# "tensors a and b".) So a good layer checks first, and says what is wrong.
+# Now the mask broadcasts, and its one entry hides nothing: no error, and every word sees the future. (Masks for more tokens raise an error about
+# "tensors a and b", as above.) So a good layer checks first, and says what is wrong.
 #
 # Where does the layer keep its mask? A module can hold a tensor in three ways. Here is one triangle in all three.
 
