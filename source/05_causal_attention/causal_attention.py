@@ -186,9 +186,9 @@ show(
 # The mask is made once, for the longest sentence the layer will ever see: the **context length**. But sentences are shorter.
 
 # %% tags=["raises-exception"]
-mask = future(6)  # made once, for six tokens
+mask = future(6).cpu()  # made once, for six tokens
 for n in (6, 3, 1):
-    scores = torch.zeros(n, n, device=device)
+    scores = torch.zeros(n, n)
     try:
         hidden = scores.masked_fill(mask, -math.inf)  # change this line
         print(f"n = {n}: scores {tuple(hidden.shape)}, {int(hidden.isinf().sum())} of them hidden")
