@@ -779,7 +779,7 @@ explore_story(yours, own, head="1.1")
 # - The bias of the keys cancels in the softmax.
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.
 #
-# **Next.** Only about a third of the questions *where* are answered. Each word has one row of weights, so it gets one mixture of what came before. Is that
+# **Next.** Who is upstairs and who is outside, it only guesses. Each word has one row of weights, so it gets one mixture of what came before. Is that
 # too little? In lesson 06 it gets several.
 
 # %%

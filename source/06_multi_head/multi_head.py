@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Several heads: one word looks in several places
 #
-# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is …* With one head a layer, the course's model answered a third
-# of such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
+# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is …* With one head a layer, the course's model only guessed at
+# such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
 # between two of these words. Of 840 such exchanges, how many change an answer? Run the next two cells.
 
 # %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
