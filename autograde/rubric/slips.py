@@ -163,6 +163,13 @@ def _not_refused(outcome: Outcome, case: Case) -> bool:
     return any(_refusal_in(expected) and got != RETURNED for got, expected in parts)
 
 
+def _refused_otherwise(outcome: Outcome, case: Case) -> bool:
+    """Return whether a refusal that is due came as an error of another kind."""
+    parts = _parts(outcome.value, case.outcome.value)
+    raised = outcome.error is not None or any(str(got).startswith("raises ") for got, _ in parts)
+    return raised and _not_refused(outcome, case)
+
+
 def _refusal_in(value: Plain) -> bool:
     return (isinstance(value, str) and value == REFUSAL) or any(map(_refusal_in, inside(value)))
 
@@ -236,6 +243,13 @@ SLIPS = (
         "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
         _without_gradient,
         ("gradient",),
+    ),
+    Slip(
+        "refused_otherwise",
+        "an error of any kind refuses an argument.",
+        "Which kind does the exercise ask for? Check the argument before anything is computed.",
+        _refused_otherwise,
+        ("refuses", *RESULTS),
     ),
     Slip(
         "not_refused",
