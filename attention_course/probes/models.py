@@ -85,7 +85,10 @@ def parameters_by_use(
         del left[fits[0]]
     for name, shape in left.items():
         if name != MAY_LACK:
-            raise ContractBroken(f"no parameter plays the part of {name}, of shape {shape}")
+            alike = [each for each, weight in wanted.items() if _shape(weight) == shape]
+            missing = f"no parameter plays the part of {name}, of shape {shape}"
+            counted = f"; {len(alike)} of this shape are needed, {len(found.keys() & alike)} used"
+            raise ContractBroken(missing + (counted if len(alike) > 1 else ""))
     return found
 
 

@@ -143,6 +143,8 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
     if outcome.broken:  # the result itself is right, but cut off
         return not outcome.has_more
+    if outcome.error is not None:
+        return False  # its message says what went wrong
     wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
     return bool(wrong) and all(got is None or says_much(got) for got in wrong)
 
@@ -239,8 +241,9 @@ SLIPS = (
     ),
     Slip(
         "without_gradient",
-        "a gradient finds its way through any step.",
-        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
+        "a gradient arrives everywhere by itself.",
+        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass, "
+        "or which parameter is frozen?",
         _without_gradient,
         ("gradient",),
     ),
