@@ -80,7 +80,7 @@ check: $(READY) ## run every right and wrong variant against its rubric
 	@$(VENV) autograde check
 
 model: $(READY) ## train the models that come with the course; eight minutes
-	@$(VENV) python -m attention_course.train_model
+	@$(VENV) python model/train_model.py
 
 bench: $(READY) ## seconds per submission, next to nbgrader's; needs bubblewrap
 	@$(VENV) python benchmarks/speed.py

@@ -3,7 +3,7 @@
 language, grammar   the stories and their words; real_text is another text to learn
 tiny_gpt, trained   a small GPT; the one that was trained, and functions to study it
 traces              the lines of a layer, each beside the step that it computes
-training            trains a model on stories; train_model trains the one that comes with the course
+training            trains a model on stories
 figures/            heatmaps, and what one query attends to
 explorer/           a story whose words say what they look at
 probes/, checks/    what rubrics of this course ask, and how some results are judged

@@ -4,7 +4,6 @@ The model reads <end> before the first word of a story, so every list of words g
 with <end>. `begin` makes such a list.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -21,7 +20,7 @@ from attention_course.tiny_gpt import TinyGPT
 from attention_course.training import pairs
 
 Model = TypeVar("Model", bound=torch.nn.Module)
-FILES = Path(__file__).parent / "model"
+FILES = Path(__file__).parent / "model"  # made by `make model`
 SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
 
 
@@ -106,24 +105,6 @@ def answers(model: Callable[[Tensor], Tensor], told: Sequence[Story]) -> dict[st
             results["all"].append(good)
             results.setdefault(answer.kind, []).append(good)
     return {kind: sum(good) / len(good) for kind, good in results.items()}
-
-
-@torch.no_grad()
-def excess(model: torch.nn.Module, told: Sequence[Story]) -> float:
-    """Return how far the model's loss is above the lowest possible, in nats for each word.
-
-    It is exact: the mean over all words of KL(language || model), whichever word was drawn.
-    """
-    logs = model(pairs(told)[0]).log_softmax(dim=-1)  # (b, n, v)
-    total = 0.0
-    for row, story in enumerate(told):
-        for t, chances in enumerate(story.chances[:-1]):
-            own = logs[row, t, encode(chances)].tolist()
-            total += sum(
-                chance * (math.log(chance) - log)
-                for chance, log in zip(chances.values(), own, strict=True)
-            )
-    return total / sum(len(story.words) for story in told)
 
 
 @torch.no_grad()

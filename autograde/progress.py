@@ -49,13 +49,14 @@ In a terminal (File, New, Terminal):
 | `autograde submit LESSON` | checks a lesson and packs it to be handed in |
 """
 
-DIAGRAM = (
-    "```mermaid",
-    '%%{init: {"flowchart": {"rankSpacing": 16, "padding": 8, "wrappingWidth": 90}}}%%',
-    "flowchart LR",
-    "  accTitle: The way through the course",
-)
-"""How the picture of the course begins."""
+DIAGRAM = """
+```mermaid
+%%{{init: {{"flowchart": {{"rankSpacing": 16, "padding": 8, "wrappingWidth": 90}}}}}}%%
+flowchart LR
+  accTitle: The way through the course
+  {way}
+```
+"""
 
 DAMAGED = (OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError)
 """Raised where a file of the working copy is missing, or is not what was written there."""
@@ -222,12 +223,12 @@ def _picture(course: list[Standing]) -> str:
     """Return the way through a course of several lessons as a diagram that JupyterLab draws."""
     if len(course) < 3:
         return ""
-    done = ["" if lesson.next else "✓ " for lesson in course]
-    shorts = (lesson.title.partition(":")[0].replace('"', "'") for lesson in course)
-    titles = [short.replace("-", "\N{NON-BREAKING HYPHEN}") for short in shorts]
-    nodes = [f'  L{i}["{done[i]}{title}"]' for i, title in enumerate(titles)]
-    way = " --> ".join(f"L{i}" for i in range(len(course)))
-    return "\n".join(["", *DIAGRAM, *nodes, f"  {way}", "```", ""])
+    boxes = []
+    for i, lesson in enumerate(course):
+        short = lesson.title.partition(":")[0].replace('"', "'")
+        title = short.replace("-", "\N{NON-BREAKING HYPHEN}")
+        boxes.append(f'L{i}["{"" if lesson.next else "✓ "}{title}"]')
+    return DIAGRAM.format(way=" --> ".join(boxes))
 
 
 def how_to_submit(lesson: str) -> str:

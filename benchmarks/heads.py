@@ -7,12 +7,16 @@ Lesson 06 draws the last column. Each start is trained and measured as `make mod
 """
 
 import argparse
+import sys
+from pathlib import Path
 
 import torch
 
 from attention_course.language import stories
-from attention_course.train_model import HELD_OUT, TRAINING, trained
-from attention_course.trained import answers, excess
+from attention_course.trained import answers
+
+sys.path.append(str(Path(__file__).parent.parent / "model"))
+from train_model import HELD_OUT, TRAINING, excess, trained
 
 
 def main() -> None:

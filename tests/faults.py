@@ -204,7 +204,7 @@ FAULTS = [
     Fault(
         "nobody enters a control group", "autograde/sandbox/control_groups.py",
         "yield [file.fileno()]", "yield [os.open(os.devnull, os.O_WRONLY)]",
-        "tests/test_wall.py -k door",
+        "tests/test_wall.py -k joins",
     ),
     Fault(
         "a wall without its network namespace", WALL,  # each kernel has one of its own besides

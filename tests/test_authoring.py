@@ -23,7 +23,7 @@ from autograde.sandbox.both_sides import KernelLimits
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
-PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "recipes")]
+PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "rubric", "recipes")]
 
 
 def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:
@@ -229,6 +229,15 @@ SLIPS = {
         "../curriculum.toml", "center_rows = 2",
         'center_rows = 2\n[lesson.needs]\ncenter_rows = "center_rows"',
         "needs: center_rows = 'center_rows' is no list of exercises here",
+    ),
+    "an exercise named as a rubric": Slip(
+        "../curriculum.toml", "center_rows = 2", "center_rows = 2\ntest_rows = 2",
+        "07_my_lesson: test_rows may not begin with test_ or question_",
+    ),
+    "an exercise named as a question": Slip(
+        "../curriculum.toml", "center_rows = 2",
+        "center_rows = 2\n[lesson.written]\ncenter_rows = 1",
+        "center_rows is the name of an exercise and of a question",
     ),
     "a withdrawn line that is no list": Slip(
         "../curriculum.toml", "center_rows = 2",

@@ -15,7 +15,7 @@ from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
 from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.installed import Installed
-from autograde.notebook import practice, recall, remember
+from autograde.notebook import lesson_here, recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page
 from autograde.rubric import runs
 from autograde.rubric.lesson_names import PLACE, Given
@@ -185,17 +185,17 @@ def test_a_notebook_alone_asks_the_questions_of_its_lesson(
     values = {PLACE: Given(named_cells(nb)["setup"].source)}
     kernel = SimpleNamespace(user_ns=values, starting_dir=str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    for module in (practice, runs):
+    for module in (lesson_here, runs):
         monkeypatch.setattr(module, "get_ipython", lambda: kernel)
     brought = Installed("this-course", lesson.released_notebook.parent.parent)
-    monkeypatch.setattr(practice, "installed", lambda: (brought,))
+    monkeypatch.setattr(lesson_here, "installed", lambda: (brought,))
     recall()
     remember("mine")
     said = shown(capsys)
     card = card_of(lesson)
     assert plain(card.questions[0].asks) in said
     assert "Mistake to avoid" in said
-    assert {*practice.lesson_keys()} == {*lesson.worth}
+    assert {*lesson_here.lesson_keys()} == {*lesson.worth}
     assert [*tmp_path.iterdir()] == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 import torch
@@ -17,7 +18,6 @@ from attention_course.language import (
     surprise,
 )
 from attention_course.tiny_gpt import TinyGPT
-from attention_course.train_model import best_heads, page
 from attention_course.trained import (
     FILES,
     SIZES,
@@ -26,7 +26,6 @@ from attention_course.trained import (
     begin,
     copy_weights,
     course_model,
-    excess,
     new_model,
     next_words,
     small_positions,
@@ -36,7 +35,10 @@ from attention_course.trained import (
 )
 from attention_course.training import loss_of, pairs, train
 
-CARD = json.loads((FILES / "card.json").read_text(encoding="utf-8"))
+sys.path.append(str(HERE / "model"))
+from train_model import best_heads, excess, page
+
+CARD = json.loads((HERE / "model" / "card.json").read_text(encoding="utf-8"))
 TOLD = stories(**CARD["held_out"])
 BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
 
@@ -117,7 +119,7 @@ def test_the_card_is_of_this_language() -> None:
     story, words = entropy()
     wanted = {"story": story, "words": words, "word": floor()}
     assert CARD["entropy"] == pytest.approx(wanted)
-    assert (FILES / "card.md").read_text(encoding="utf-8") == page(CARD)
+    assert (HERE / "model" / "card.md").read_text(encoding="utf-8") == page(CARD)
 
 
 def test_weights_fit_in_the_package() -> None:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from attention_course.explorer import explore_story, static_picture
 from attention_course.explorer.reading import Change, Reading, read
-from attention_course.explorer.static_picture import still_picture
+from attention_course.explorer.static_picture import clear_png_of, still_picture
 from attention_course.language import IDS, VOCABULARY
 from attention_course.tiny_gpt import MultiHeadAttention, TinyGPT
 from attention_course.trained import (
@@ -28,7 +28,6 @@ from attention_course.trained import (
     without_head,
     without_mask,
 )
-from autograde.notebook.figures.canvas import groundless_png_of
 
 PLACES = ("cave", "barn", "gym", "shop")
 TOLD = {place: f"Tom is in the {place} . he sees a bat" for place in PLACES}
@@ -385,7 +384,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_the_picture_is_clear_and_holds_on_light_and_dark_pages() -> None:
     picture, _ = still_picture(read(course_model(), WORDS["gym"]), 0, 0)
-    image = Image.open(BytesIO(groundless_png_of(picture))).convert("RGBA")
+    image = Image.open(BytesIO(clear_png_of(picture))).convert("RGBA")
     assert image.getpixel((image.width - 1, image.height - 1))[3] == 0
     words = {*WORDS["gym"]}
     for text in picture.figure().axes[0].texts:

@@ -2,13 +2,15 @@
 
 import csv
 import errno
+import re
 import shutil
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
+from zipfile import ZipFile
 
 import pytest
 from classes import gradebook_of
-from conftest import program, run
+from conftest import HERE, program, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -20,6 +22,8 @@ from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import LatePolicy
 from autograde.lms.exports import EXPORTERS, export_grades
+from autograde.lms.people import keep_numbers
+from autograde.lms.recognise import recognise
 
 LESSON = "02_causal_mask"
 DAY = 86400.0
@@ -119,6 +123,27 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
     # Moodle refuses a file without these three; an empty column of comments would delete them
     assert {"Identifier", "Grade", "Last modified (grade)"} <= set(head)
     assert "Feedback comments" not in head
+
+
+def test_the_manual_packs_feedback_as_moodle_names_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (HERE / "docs" / "class.md").read_text()
+    (recipe,) = re.findall(r"```python moodle\n(.*?)```", page, re.DOTALL)
+    keep_numbers(tmp_path, LESSON, {"ada_lovelace": "31", "kim": "32"})
+    written = tmp_path / "feedback" / "ada_lovelace" / LESSON / "causal_mask.html"
+    written.parent.mkdir(parents=True)
+    written.write_text("5 of 9")
+    monkeypatch.chdir(tmp_path)
+    exec(recipe, {})  # noqa: S102 (the page's own)
+    with ZipFile("feedback.zip") as packed:
+        (name,) = packed.namelist()
+        assert packed.read(name) == b"5 of 9"
+    # importziplib.php splits a name at its first four underscores
+    assert name.split("_", 4)[1:] == ["31", "assignsubmission", "file", "causal_mask.html"]
+    found = recognise(PurePath(name), {})
+    assert found
+    assert [person.number for person in found.owners] == ["31"]
 
 
 def test_moodle_several_lessons_are_columns(

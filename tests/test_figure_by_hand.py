@@ -18,7 +18,7 @@ from autograde.grading.record import Record
 from autograde.marking.answers import Mark, Sent, WrittenAnswer, read_question, save
 
 QUESTION, POINTS = "wet_days", 2.0
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGE = (HERE / "docs" / "recipes.md").read_text()
 (CELLS,) = re.findall(r"```python figure\n(.*?)```", PAGE, re.DOTALL)
 DRAWN = "plt.bar(range(len(RAIN)), RAIN);"
 """As a student draws: the figure is shown because the cell ends, and has no words."""

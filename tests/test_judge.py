@@ -351,6 +351,55 @@ def test_a_reference_that_raises_another_error_than_its_rubric_asks_for_is_wrong
     assert "raises RuntimeError: no convergence, expected a ValueError." in said_of(verdict)
 
 
+def test_another_error_than_a_refusal_is_named() -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("the first of a list", answer, [])
+
+    def first(items: list[int]) -> int:
+        if not items:
+            raise ValueError("an empty list")
+        return items[0]
+
+    key = make_key(lines, first)
+    assert judge(record(lines, first), key, trusted=True).passed
+    verdict = judge(record(lines, lambda items: items[0]), key, trusted=True)
+    assert "raises IndexError: list index out of range" in said_of(verdict)
+    assert "expected a ValueError." in said_of(verdict)
+
+
+def test_a_text_that_an_answer_returns_is_no_refusal() -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("large orders", answer, 30)
+
+    key = make_key(lines, lambda order: "refused", {"accepts": lambda order: "accepted"})
+    verdict = judge(record(lines, lambda order: "taken"), key, trusted=True)
+    assert "is 'taken', expected 'refused'." in said_of(verdict)
+    assert not verdict.beliefs
+
+
+def test_an_entry_within_the_tolerance_is_not_called_wrong() -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("four numbers", answer, 1)
+
+    wanted = torch.tensor([100.0, 200.0, 300.0, 400.0])
+    got = torch.tensor([100.2, 200.3, 300.1, 40.0])
+    key = replace(make_key(lines, lambda n: wanted), tolerances=(0.01,))
+    said = said_of(judge(record(lines, lambda n: got), key, trusted=True))
+    assert "[3] is 40, expected 400." in said
+    assert said.split("came back")[1].split("expected")[0].count("*") == 2  # it, and the caption
+
+
+def test_a_right_line_that_counts_for_nothing_does_not_hide_what_is_behind_a_wrong_one() -> None:
+    known = {"over_columns": lambda x: careful(x) if isinstance(x, str) else over_columns(x)}
+    key = make_key(careful_rubric, careful, known)
+    wrong = record(careful_rubric, known["over_columns"])
+    for trusted in (True, False):
+        assert [each.name for each in judge(wrong, key, trusted=trusted).beliefs] == [*known]
+
+
 def test_a_number_that_is_nearly_right_is_told_how_near_it_has_to_be() -> None:
     near, far = (verdict_on(lambda x, by=by: right(x) * (1 + by)) for by in (2e-3, 0.2))
     assert "The largest relative error is 0.002; up to 1e-05 is right." in said_of(near)

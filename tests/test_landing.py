@@ -46,8 +46,7 @@ def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
 def test_the_page_draws_the_way_through_the_course(project: Project) -> None:
     diagram = re.search(r"```mermaid\n(.*?)```", page(project), re.DOTALL)
     assert diagram
-    assert 'L0["02 The causal mask"]' in diagram[1]
-    assert "L0 --> L1 --> L2\n" in diagram[1]
+    assert '  L0["02 The causal mask"] --> L1["' in diagram[1]
     solve(project)
     assert 'L0["✓ 02 The causal mask"]' in page(project)
 

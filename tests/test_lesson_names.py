@@ -20,7 +20,7 @@ from autograde.course.lessons import Lesson, lessons, named_cells
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound
-from autograde.notebook import explaining, practice, rubric
+from autograde.notebook import explaining, judgements, practice, rubric
 from autograde.rubric import runs, session
 from autograde.rubric.judge import Verdict
 from autograde.rubric.lesson_names import given_in, keep
@@ -79,8 +79,7 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     panels: list[str] = []
     for module, name, new in (
         (runs, "_runs", []),
-        (practice, "verdicts", {}),
-        (practice, "recordings", {}),
+        (judgements, "last", {}),
         (practice, "display", lambda data, raw: panels.append(data["text/plain"])),
     ):
         monkeypatch.setattr(module, name, new)
@@ -121,7 +120,7 @@ def test_in_practice_a_right_answer_is_right_whatever_a_cell_bound(
     for order in ((setup, cell, answers), (cell, setup, answers, cell)):
         shown = practise(lesson, *order, rubric_cell)
         assert "WRONG" not in "".join(shown)
-        assert practice.verdicts.pop(exercise).passed
+        assert judgements.last.pop(exercise).verdict.passed
 
 
 @pytest.mark.parametrize("name", few(OWN_CELLS.keys(), "02_causal_mask"))
@@ -148,9 +147,9 @@ def test_an_answer_that_another_rubric_needs_is_the_students(practise: Any) -> N
     lesson = lesson_called("06_multi_head")
     setup, answers, rubric_cell = cells_of(lesson, "pack_heads")
     practise(lesson, setup, answers, rubric_cell)
-    assert practice.verdicts.pop("pack_heads").passed
+    assert judgements.last.pop("pack_heads").verdict.passed
     practise(lesson, setup, answers, "class MultiHeadAttention(nn.Module): pass", rubric_cell)
-    assert not practice.verdicts.pop("pack_heads").passed
+    assert not judgements.last.pop("pack_heads").verdict.passed
 
 
 GENERATE = """def generate(model, tokens, max_new_tokens):
@@ -183,7 +182,7 @@ def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
     lesson = lesson_called("07_tiny_gpt")
     setup, _, rubric_cell = cells_of(lesson, "generate")
     (panel,) = practise(lesson, setup, *cells, rubric_cell)
-    assert not practice.verdicts["generate"].passed
+    assert not judgements.last["generate"].verdict.passed
     said = [line for line in panel.splitlines() if line.startswith("Your code uses")]
     assert len(said) == bool(named)
     assert all(f"uses {named.strip('`')}, and your cell run as [" in line for line in said)
@@ -345,4 +344,4 @@ def test_the_answer_sees_what_the_student_bound(practise: Any) -> None:
     if n < 1: raise ValueError
     return (rubric[len('ab')](torch.ones(n, n)))"""
     practise(lesson, setup, "rubric = {3: torch.tril}; len = lambda _: 3", answer, rubric_cell)
-    assert practice.verdicts["causal_mask"].passed
+    assert judgements.last["causal_mask"].verdict.passed

@@ -15,8 +15,10 @@ from conftest import as_cell, make_key
 from torch import Tensor
 
 from autograde.installed import Installed
-from autograde.notebook import asking, practice, rubric
+from autograde.notebook import asking, judgements, lesson_here, practice, rubric
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric import runs, session
+from autograde.rubric.checks import Reading, check
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.runs import Run
 from autograde.values.packing import BadData, pack
@@ -39,6 +41,11 @@ def not_scaled(x: Tensor) -> Tensor:
     return x.exp()
 
 
+@check
+def sums_to_1(value: Any, before: Any) -> list[Reading]:
+    return [Reading("the sum", float(value.sum()), 1, 1e-6)]
+
+
 def stub(x: Tensor) -> Tensor:
     raise NotImplementedError
 
@@ -49,11 +56,10 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     panels: list[str] = []
     monkeypatch.setattr(session, "_practise", replace(session._practise, seed=3))
     key = make_key(cell, right, {"over_columns": over_columns, "not_scaled": not_scaled})
-    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
-    monkeypatch.setattr(practice, "verdicts", {})
-    monkeypatch.setattr(practice, "recordings", {})
+    monkeypatch.setattr(judgements, "last", {})
     monkeypatch.setattr(practice, "unjudged", set())
     monkeypatch.setattr(asking, "_hints_shown", Counter())
     monkeypatch.setattr(runs, "_runs", [])
@@ -126,6 +132,23 @@ def test_a_case_can_be_played_with(shown: list[str]) -> None:
     assert shown[-1] == "it: case\nThere is no line 2; there are 1."
     cell(right)
     assert shown[-1].startswith("it: 4 of 4 points")
+
+
+def test_a_case_of_a_line_with_several_right_results_has_the_result_itself(
+    shown: list[str], tmp_path: Path
+) -> None:
+    @as_cell
+    def sums(r: Any, answer: Callable[..., Any]) -> None:
+        r.check("sums to 1", "sums_to_1", answer, (r.normal(5),))
+
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(sums, right)}))
+    lesson_here.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed):
+        sums(not_scaled)
+    found = asking.case()
+    assert found is not None
+    assert found.result.equal(not_scaled(*found.arguments))
+    assert found.expected is None
 
 
 def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:
@@ -220,8 +243,8 @@ def naive(x: Tensor) -> Tensor:
 def test_the_line_that_leads_is_the_one_whose_simplest_case_is_wrong(
     shown: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(two_lines, right)}))
-    practice.keys.cache_clear()
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(two_lines, right)}))
+    lesson_here.keys.cache_clear()
     with pytest.raises(practice.RubricFailed, match="large numbers"):
         two_lines(naive)
     with pytest.raises(practice.RubricFailed, match="any numbers"):
@@ -235,8 +258,8 @@ def test_a_dtype_or_a_gradient_does_not_lead_where_numbers_are_wrong(
     shown: list[str], tmp_path: Path
 ) -> None:
     key = make_key(ordinary_last, right)
-    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
-    practice.keys.cache_clear()
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+    lesson_here.keys.cache_clear()
     with pytest.raises(practice.RubricFailed, match="any numbers"):
         ordinary_last(lambda x: right(x.clamp(-20, 20)))
     with pytest.raises(practice.RubricFailed, match="twice as precise"):
@@ -316,7 +339,7 @@ def test_nothing_older_is_judged_when_the_last_run_of_the_answer_failed(shown: l
 
 def test_questions_after_an_error_are_about_the_cell_that_had_it(shown: list[str]) -> None:
     cell(right)
-    practice.verdicts["another"] = practice.verdicts["it"]
+    judgements.last["another"] = judgements.last["it"]
     runs._runs.append(Run(7, "def it(x)", "SyntaxError: no"))
     with pytest.raises(practice.RubricFailed):
         cell(right)
@@ -324,7 +347,7 @@ def test_questions_after_an_error_are_about_the_cell_that_had_it(shown: list[str
     assert shown[-1].startswith("it: why\nIts cell ended with an error. Fix that")
     assert asking.case() is None
     assert shown[-1].startswith("it: case\nIts cell ended with an error. Fix that")
-    del practice.verdicts["another"]
+    del judgements.last["another"]
     runs._runs.append(Run(8, "def it(x):\n    return x", ""))
     cell(right)
     asking.why()
@@ -343,27 +366,27 @@ def test_a_cell_that_leaves_the_folder_changes_nothing(
     shown: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell = SimpleNamespace(starting_dir=str(tmp_path))
-    monkeypatch.setattr(practice, "get_ipython", lambda: shell)
+    monkeypatch.setattr(lesson_here, "get_ipython", lambda: shell)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert practice.unsolved() == {"it"}
+    assert lesson_here.unsolved() == {"it"}
     cell(right)
     assert shown[0].startswith("it: 4 of 4 points")
-    assert practice.unsolved() == set()
+    assert lesson_here.unsolved() == set()
 
 
 def test_a_kernel_that_started_elsewhere_may_go_to_the_folder(
     shown: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `%cd 01_self_attention` does where a hosted service starts every kernel in one folder."""
-    monkeypatch.setattr(practice, "get_ipython", lambda: SimpleNamespace(starting_dir="/"))
+    monkeypatch.setattr(lesson_here, "get_ipython", lambda: SimpleNamespace(starting_dir="/"))
     cell(right)
     assert shown[0].startswith("it: 4 of 4 points")
 
 
 def test_damaged_practice_data_are_named_by_the_rubric_alone(shown: list[str]) -> None:
-    Path(practice.PRACTICE_FILE).write_bytes(b"damaged")
-    assert practice.unsolved() == set()
+    Path(PRACTICE_FILE).write_bytes(b"damaged")
+    assert lesson_here.unsolved() == set()
     with pytest.raises(session.CellEnded, match=r"cannot be read .* Run autograde update"):
         cell(right)
 
@@ -393,6 +416,14 @@ def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
             r.call("a line of tomorrow", right, r.normal(5, 7))
 
 
+def test_an_exercise_that_the_data_lack_is_named(shown: list[str]) -> None:
+    with pytest.raises(session.CellEnded, match="newer: The rubric did not record"):
+
+        @rubric("newer")
+        def _(r: Any) -> None:
+            r.call("a matrix", right, r.normal(5, 7))
+
+
 def test_keys_of_another_version_are_refused_by_name() -> None:
     data = gzip.compress(pack([{"exercise": "it", "points": 1.0}]))
     with pytest.raises(BadData, match="a key lacks 'needs'"):
@@ -404,15 +435,15 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    other, this = (tmp_path / "lessons" / name / practice.PRACTICE_FILE for name in ("01", "02"))
+    other, this = (tmp_path / "lessons" / name / PRACTICE_FILE for name in ("01", "02"))
     for path in (other, this):
         path.parent.mkdir(parents=True)
     other.write_bytes(pack_keys({}))
-    (tmp_path / practice.PRACTICE_FILE).rename(this)
+    (tmp_path / PRACTICE_FILE).rename(this)
     asking.progress()
     assert shown.pop() == "Progress\nRun a rubric cell first."
     brought = Installed("this-course", tmp_path / "lessons")
-    monkeypatch.setattr(practice, "installed", lambda: (brought,))
+    monkeypatch.setattr(lesson_here, "installed", lambda: (brought,))
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")

@@ -9,11 +9,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograde.notebook import explaining, practice
+from autograde.notebook import explaining, judgements, lesson_here
 from autograde.progress import PRACTICE_FILE, note
 from autograde.rubric import runs
 from autograde.rubric.runs import Run
-from autograde.workspace.name_errors import explain_what_has_not_run
+from autograde.workspace.lab import SETTINGS
 
 UNSOLVED = "attention_scores"
 
@@ -22,9 +22,9 @@ def in_this_lesson(
     monkeypatch: pytest.MonkeyPatch, *cells: dict[str, Any], wrong: Collection[str] = ()
 ) -> None:
     """Let the lesson have these cells; `attention_scores` is not right, those named are wrong."""
-    monkeypatch.setattr(practice, "unsolved", lambda: {UNSOLVED, *wrong})
-    monkeypatch.setattr(practice, "wrong", lambda: {*wrong})
-    monkeypatch.setattr(practice, "lesson_cells", lambda: cells)
+    monkeypatch.setattr(lesson_here, "unsolved", lambda: {UNSOLVED, *wrong})
+    monkeypatch.setattr(judgements, "wrong", lambda: {*wrong})
+    monkeypatch.setattr(lesson_here, "lesson_cells", lambda: cells)
 
 
 @pytest.fixture
@@ -98,20 +98,23 @@ def test_of_an_error_in_an_answer_that_is_not_right_the_line_is_shown(
     assert f"{WAITS}, which is not right yet{cause}" in said(shell, f"{UNSOLVED}(1)", capsys)
 
 
+def judged(run: Run, *, passed: bool) -> SimpleNamespace:
+    return SimpleNamespace(verdict=SimpleNamespace(passed=passed), source=run.source)
+
+
 def test_an_answer_that_has_changed_since_its_rubric_is_not_known_to_be_right_or_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = Run(1, f"def {UNSOLVED}(x): return x", "")
     monkeypatch.setattr(runs, "_runs", [right])
-    monkeypatch.setattr(practice, "lesson_keys", lambda: {UNSOLVED: None})
-    monkeypatch.setattr(practice, "verdicts", {UNSOLVED: SimpleNamespace(passed=True)})
-    monkeypatch.setattr(practice, "judged", {UNSOLVED: right.source})
-    assert practice.unsolved() == practice.wrong() == set()
-    monkeypatch.setattr(practice, "verdicts", {UNSOLVED: SimpleNamespace(passed=False)})
-    assert practice.unsolved() == practice.wrong() == {UNSOLVED}
+    monkeypatch.setattr(lesson_here, "lesson_keys", lambda: {UNSOLVED: None})
+    monkeypatch.setattr(judgements, "last", {UNSOLVED: judged(right, passed=True)})
+    assert lesson_here.unsolved() == judgements.wrong() == set()
+    monkeypatch.setattr(judgements, "last", {UNSOLVED: judged(right, passed=False)})
+    assert lesson_here.unsolved() == judgements.wrong() == {UNSOLVED}
     runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
-    assert practice.unsolved() == {UNSOLVED}
-    assert practice.wrong() == set()
+    assert lesson_here.unsolved() == {UNSOLVED}
+    assert judgements.wrong() == set()
 
 
 def test_an_answer_that_an_earlier_kernel_found_right_is_right_until_it_changes(
@@ -119,16 +122,16 @@ def test_an_answer_that_an_earlier_kernel_found_right_is_right_until_it_changes(
 ) -> None:
     right = Run(1, f"def {UNSOLVED}(x): return x", "")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(practice, "lesson_keys", lambda: {UNSOLVED: SimpleNamespace(points=2)})
-    monkeypatch.setattr(practice, "verdicts", {})
+    monkeypatch.setattr(lesson_here, "lesson_keys", lambda: {UNSOLVED: SimpleNamespace(points=2)})
+    monkeypatch.setattr(judgements, "last", {})
     monkeypatch.setattr(runs, "_runs", [right])
-    assert practice.unsolved() == {UNSOLVED}
+    assert lesson_here.unsolved() == {UNSOLVED}
     note(tmp_path, UNSOLVED, 2, right.source)
-    assert practice.unsolved() == set()
+    assert lesson_here.unsolved() == set()
     runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
-    assert practice.unsolved() == {UNSOLVED}
+    assert lesson_here.unsolved() == {UNSOLVED}
     note(tmp_path, UNSOLVED, 1, runs._runs[-1].source)
-    assert practice.unsolved() == {UNSOLVED}
+    assert lesson_here.unsolved() == {UNSOLVED}
 
 
 def test_an_error_of_the_students_own_is_shown(
@@ -291,11 +294,11 @@ def test_an_answer_may_need_a_cell_that_has_not_run(
     sources = ["import math", f"def {UNSOLVED}(x):\n    return math.sqrt(len(x)) + y"]
     cells = ({"cell_type": "code", "source": source} for source in sources)
     in_this_lesson(monkeypatch, *cells)
-    assert practice.not_run(UNSOLVED) == ""
+    assert lesson_here.not_run(UNSOLVED) == ""
     shell.run_cell(sources[1], store_history=True)
-    assert practice.not_run(UNSOLVED) == "math"
+    assert lesson_here.not_run(UNSOLVED) == "math"
     shell.run_cell(sources[0], store_history=True)
-    assert practice.not_run(UNSOLVED) == ""
+    assert lesson_here.not_run(UNSOLVED) == ""
 
 
 def test_an_answer_that_has_not_run_in_this_kernel_is_not_called_wrong(
@@ -320,10 +323,10 @@ def test_a_new_kernel_says_that_nothing_has_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shell.set_custom_exc((), None)
-    explain_what_has_not_run()
+    shell.safe_execfile(SETTINGS / "startup.py", shell.user_ns)
     assert "Traceback" in said(shell, "nothing_here", capsys)
     (tmp_path / PRACTICE_FILE).write_bytes(b"")
-    explain_what_has_not_run()
+    shell.safe_execfile(SETTINGS / "startup.py", shell.user_ns)
     found = said(shell, "nothing_here", capsys)
     assert found.startswith("nothing_here is not defined yet: cells above have not run")
     assert "Run > Run All Above Selected Cell" in found

@@ -14,11 +14,13 @@ from classes import files_in
 from conftest import HERE
 
 from autograde import progress
-from autograde.notebook import practice, rubric
+from autograde.notebook import judgements, lesson_here, practice, rubric
 from autograde.notebook.asking import in_paragraphs
+from autograde.notebook.judgements import Judgement
 from autograde.progress import Standing, of_course
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict
+from autograde.rubric.recording import Recording
 
 WORTH = {"f": 2.0, "g": 3.0}
 LESSON = {name: SimpleNamespace(points=points) for name, points in WORTH.items()}
@@ -58,10 +60,18 @@ def remember(exercise: str, points: float, judged: str = "") -> None:
 def of_lesson(earned: dict[str, float]) -> Standing:
     """The standing in a kernel whose rubrics earned these points."""
     verdicts = {name: Verdict(name, points, WORTH[name], ()) for name, points in earned.items()}
+    return standing(verdicts)
+
+
+def standing(verdicts: dict[str, Verdict]) -> Standing:
+    """The standing in a kernel whose rubrics gave these verdicts."""
+    judged = {
+        name: Judgement(verdict, Recording(name, ()), "") for name, verdict in verdicts.items()
+    }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(practice, "verdicts", verdicts)
-        patch.setattr(practice, "lesson_keys", lambda: LESSON)
-        here, _ = practice.standing_here()
+        patch.setattr(judgements, "last", judged)
+        patch.setattr(lesson_here, "lesson_keys", lambda: LESSON)
+        here, _ = lesson_here.standing_here()
     return here
 
 
@@ -90,10 +100,7 @@ def test_a_rubric_that_finds_no_answer_in_a_new_kernel_takes_nothing_away(workin
     missing = Verdict("f", 0.0, 2.0, (), note="Not checked: `f` is not defined yet.")
     practice._remember(missing, "")
     assert of_lesson({}).solved == ["f"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(practice, "verdicts", {"f": missing})
-        patch.setattr(practice, "lesson_keys", lambda: LESSON)
-        assert practice.standing_here()[0].solved == ["f"]
+    assert standing({"f": missing}).solved == ["f"]
     stub = replace(missing, attempted=False)  # the answer was deleted, and that was seen
     practice._remember(stub, "")
     assert of_lesson({}).solved == []
@@ -179,7 +186,7 @@ def test_grading_neither_writes_nor_reads_it(
     remember("it", 99.0)
     before = files_in(working)
     monkeypatch.setattr(practice, "note", lambda *_: pytest.fail("written in grading"))
-    monkeypatch.setattr(practice, "of_course", lambda *_: pytest.fail("read in grading"))
+    monkeypatch.setattr(lesson_here, "of_course", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(session, "display", lambda data, raw: None)
     monkeypatch.setattr(session, "_current", lambda: session.Session(7, session.hand_over))
     with pytest.raises(session.RecordedNotJudged):

@@ -14,7 +14,14 @@ from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
 from autograde.course.config import convert, course_config
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, lessons
+from autograde.course.lessons import (
+    CURRICULUM,
+    CourseError,
+    Lesson,
+    grade_id,
+    lessons,
+    named_cells,
+)
 from autograde.course.versions import (
     Version,
     checksums,
@@ -208,6 +215,16 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
     tolerances.write_text("<<<<<<< HEAD\n")
     with pytest.raises(CourseError, match=f"autograde check --measure {LESSON}"):
         versions(lesson)
+
+
+def test_earlier_versions_come_in_the_order_of_their_builds(lesson: Lesson) -> None:
+    curriculum, old = lesson.root / CURRICULUM, "apply_mask = 1"
+    for points in (5, 3, 6, 4):
+        new = f"apply_mask = {points}"
+        lesson, old = build_again(lesson, curriculum, f"\n{old}\n", f"\n{new}\n"), new
+    built = [nbformat.reads(each.released.decode(), 4) for each in versions(lesson)]
+    worth = [named_cells(nb)["test_apply_mask"].metadata["nbgrader"]["points"] for nb in built]
+    assert worth == [4, 6, 3, 5, 1]
 
 
 def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:

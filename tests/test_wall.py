@@ -240,8 +240,8 @@ def test_a_group_has_its_limits_and_is_left_when_it_cannot_be_removed(
         "memory.max": "9", "pids.max": "5",
     }  # fmt: skip
     (group / "cgroup.procs").touch()
-    with control_groups.door(group) as door:
-        os.write(*door, b"0")
+    with control_groups.open_procs(group) as procs:
+        os.write(*procs, b"0")
     assert (group / "cgroup.procs").read_text() == "0"
     control_groups.remove(group)
     assert group.is_dir()
@@ -260,7 +260,7 @@ time.sleep(10)
 """
 
 
-def test_who_writes_into_the_door_is_in_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_joins_a_group_through_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     places = [Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2"]
     around = next((place for place in places if os.access(place, os.W_OK)), None)
@@ -269,9 +269,9 @@ def test_who_writes_into_the_door_is_in_the_group(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(control_groups, "place", lambda: around)
     group = control_groups.make(KernelLimits())
     assert group
-    with control_groups.door(group) as (door,):
-        command = [sys.executable, "-c", JOIN, str(door)]
-        process = subprocess.Popen(command, pass_fds=[door], stdout=subprocess.PIPE, text=True)
+    with control_groups.open_procs(group) as (procs,):
+        command = [sys.executable, "-c", JOIN, str(procs)]
+        process = subprocess.Popen(command, pass_fds=[procs], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout
         said = iter(process.stdout.readline, "")

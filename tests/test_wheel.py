@@ -113,10 +113,37 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         "autograde/workspace/jupyter/labextensions/autograde-page/static/page.css",
         "attention_course/explorer/explorer.js",
         "attention_course/explorer/explorer.css",
+        "attention_course/model/heads_4.safetensors",
     } <= set(named.splitlines())
+    assert "card.md" not in named  # the models come without what trains and describes them
     no_answers = ("solutions", "other_ways", "source/", "curriculum.toml\n", "variants/0", "secret")
     for hidden in no_answers:
         assert hidden not in named
+
+
+def test_the_licence_goes_where_the_code_goes(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for folder in (f"autograde/{MANUAL}", "attention_course"):
+            assert archive.read(f"{folder}/LICENSE") == (HERE / "LICENSE").read_bytes()
+
+
+def test_the_graders_own_wheel_says_what_an_index_shows(tmp_path: Path) -> None:
+    grader, course = dist(HERE, [], tmp_path, apart=True)
+    with zipfile.ZipFile(grader) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        lines = archive.read(about).decode().splitlines()
+    assert {
+        "Name: autograde-notebooks",
+        f"Version: {autograde.__version__}",
+        "Requires-Python: >=3.11",
+        "License-Expression: BSD-3-Clause",
+    } <= {*lines}
+    with zipfile.ZipFile(course) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        text = archive.read(about).decode()
+    assert f"Requires-Dist: autograde-notebooks=={autograde.__version__}" in text
+    assert "torch" in text
+    assert "torch" not in "".join(lines)
 
 
 def test_a_clone_that_pip_installs_brings_the_lessons_and_the_documentation(tmp_path: Path) -> None:
@@ -140,7 +167,7 @@ def test_every_link_of_the_manual_leads_to_a_file_of_the_wheel(wheel: Path) -> N
             for page in pages
             for link in LINK.findall(archive.read(page).decode())
         ]
-    assert ("autograde/docs/authoring.md", "autograde/rubric/probes/lines.py") in links
+    assert ("autograde/docs/rubric.md", "autograde/rubric/probes/lines.py") in links
     assert [(page, to) for page, to in links if to not in names] == []
 
 

@@ -274,7 +274,7 @@ def test_a_lesson_that_cannot_be_read_is_named(project: Project, begun: bool) ->
         mine(project).unlink()
     result = run(project.work, "update")
     assert result.exit_code == 1
-    assert "get the lesson again" in result.output
+    assert "Get the lesson again" in result.output
 
 
 def test_progress_in_the_terminal(project: Project) -> None:

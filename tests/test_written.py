@@ -37,7 +37,7 @@ from autograde.report.classdata import EMPTY, WAITING, read_class
 
 LESSON = "02_causal_mask"
 
-PAGE = (HERE / "docs" / "authoring.md").read_text()
+PAGE = (HERE / "docs" / "recipes.md").read_text()
 (CELLS,) = re.findall(r"```python written\n(.*?)```", PAGE, re.DOTALL)
 (ENTRY,) = re.findall(r"```toml written\n(.*?)```", PAGE, re.DOTALL)
 

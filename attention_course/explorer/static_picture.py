@@ -2,19 +2,23 @@
 
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
+from PIL import Image
 
 from attention_course.explorer.reading import Reading
 from attention_course.language import VOCABULARY
-from autograde.notebook.figures.canvas import Picture, style
+from autograde.notebook.figures.canvas import DPI, Picture, style
 
 # The picture is clear and holds on light and on dark pages: what is written has light ground of its
 # own, and the blue of bars and arcs lies between white and black.
@@ -93,6 +97,20 @@ def still_picture(
         f"Next may come {', '.join(f'{word} {chance:.2f}' for word, chance in likely.items())}."
     )
     return StillPicture(reading.words, at, row, reading.hidden[at], name, likely), alt
+
+
+def clear_png_of(picture: Picture) -> bytes:
+    """Render what is drawn and leave the rest clear, for colours that hold on any page."""
+    with style():
+        figure = picture.figure()
+        figure.set(facecolor="none", dpi=DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))  # type: ignore[no-untyped-call]
+    drawn = pixels.crop(pixels.getchannel("A").getbbox())
+    small = BytesIO()
+    drawn.quantize(256, Image.Quantize.FASTOCTREE).save(small, "png")
+    return small.getvalue()
 
 
 @cache

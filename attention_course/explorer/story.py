@@ -7,9 +7,9 @@ from IPython.display import display
 from torch import nn
 
 from attention_course.explorer.reading import read
-from attention_course.explorer.static_picture import still_picture
+from attention_course.explorer.static_picture import clear_png_of, still_picture
 from attention_course.trained import begin
-from autograde.notebook.figures.canvas import display_png, groundless_png_of
+from autograde.notebook.figures.canvas import display_png
 
 RUN = "Run this cell to press words and change heads."
 
@@ -41,7 +41,7 @@ def explore_story(
     place = _place(head, [len(layer) for layer in readings[0].weights])
     at = _last_place(told[0], word)
     picture, alt = still_picture(readings[0], *place, at)
-    display_png(groundless_png_of(picture), alt, alt)
+    display_png(clear_png_of(picture), alt, alt)
     if os.environ.get("NBGRADER_EXECUTION"):
         return  # nobody is there to press a word
     from attention_course.explorer.live import StoryWidget  # slow to import

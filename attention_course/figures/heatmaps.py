@@ -8,19 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from torch import Tensor
 
-from autograde.notebook.figures.canvas import (
-    Mask,
-    Numbers,
-    Picture,
-    figure_of,
-    labels_of,
-    mask_of,
-    numbers_of,
-    style,
-)
+from autograde.notebook.figures.canvas import Picture, style
 
+Numbers = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Limits = tuple[float, float]
 
 # A high number is far from the page's own colour, on a dark page too, where figures are inverted.
@@ -33,6 +27,7 @@ SIGNED: Colormap = LinearSegmentedColormap.from_list(
 )
 MOST_ANNOTATED = 12
 SMALLEST_ANNOTATION = 5.5
+WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 LINE = 11.0  # what a line of labels needs, in points
 
 
@@ -51,9 +46,9 @@ class Heatmap(Picture):
     def figure(self) -> Figure:
         """Draw it alone, in a figure that pyplot does not know."""
         with style(formulas=False):
-            ax = _axes_for(self.rows, self.columns)
-            self.on(ax)
-        return figure_of(ax)
+            figure = _figure_for(self.rows, self.columns)
+            self.on(figure.axes[0])
+        return figure
 
     def on(self, ax: Axes) -> None:
         """Draw it on these axes, beside what else their figure shows."""
@@ -125,15 +120,34 @@ def heatmap(
     """
     numbers = numbers_of(values, 2, "values")
     n, m = numbers.shape
+    veil = np.zeros((n, m), bool) if hidden is None else hidden.detach().cpu().bool().numpy().copy()
+    if veil.shape != (n, m):
+        raise ValueError(f"hidden must be {(n, m)} as the values are, not {veil.shape}")
     return Heatmap(
         numbers,
         labels_of(rows, n, "rows"),
         labels_of(columns, m, "columns"),
-        mask_of(hidden, (n, m)),
+        veil,
         title,
         limits,
         bar,
     )
+
+
+def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:
+    if values.dim() != dimensions:
+        raise ValueError(f"{name} must have {dimensions} dimensions, not {tuple(values.shape)}")
+    array: Numbers = values.detach().cpu().double().numpy().copy()
+    return array
+
+
+def labels_of(given: Sequence[str] | None, n: int, name: str) -> list[str]:
+    """Return the labels, with whitespace made visible where a label is nothing else."""
+    if given is None:
+        return [str(i) for i in range(n)]
+    if len(given) != n:
+        raise ValueError(f"{name} must be {n} labels, not {len(given)}")
+    return [text if text.strip() else text.translate(WHITESPACE) for text in given]
 
 
 def panels(*heatmaps: Heatmap, size: tuple[float, float]) -> Panels:
@@ -150,20 +164,22 @@ def panels(*heatmaps: Heatmap, size: tuple[float, float]) -> Panels:
     return Panels(heatmaps, size)
 
 
-def _axes_for(rows: list[str], columns: list[str]) -> Axes:
-    """Return new axes; the cells are as large in every figure with as many of them."""
+def _figure_for(rows: list[str], columns: list[str]) -> Figure:
+    """Return a figure with empty axes; as many cells are as large in every figure."""
     n, m = len(rows), len(columns)
     cell = min(0.62, 5.0 / max(n, m))
     left, right, below, above = 0.5 + 0.08 * max(map(len, rows)), 0.8, 0.8, 0.4
     width, height = m * cell + left + right, n * cell + below + above
     place = (left / width, below / height, m * cell / width, n * cell / height)
-    return Figure(figsize=(width, height)).add_axes(place)
+    figure = Figure(figsize=(width, height))
+    figure.add_axes(place)
+    return figure
 
 
 def _cell_points(ax: Axes, n: int, m: int) -> float:
     """Return roughly the side of a cell, in points; the final layout may not be known yet."""
     box = ax.get_window_extent()
-    return float(min(box.width / m, box.height / n)) * 72 / figure_of(ax).dpi
+    return float(min(box.width / m, box.height / n)) * 72 / ax.figure.dpi
 
 
 def _colours(visible: Numbers, limits: Limits | None) -> tuple[Colormap, Normalize]:
@@ -247,6 +263,6 @@ def _name_axes(ax: Axes, rows: list[str], columns: list[str]) -> None:
 def _bar(ax: Axes) -> None:
     """Draw the colour scale, exactly as high as the cells."""
     inside = ax.inset_axes((1.03, 0, 0.045, 1))
-    bar = figure_of(ax).colorbar(ax.collections[0], cax=inside)
+    bar = ax.figure.colorbar(ax.collections[0], cax=inside)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
-from autograde.notebook.figures.canvas import Numbers, Picture, labels_of, numbers_of, style
+from attention_course.figures.heatmaps import Numbers, labels_of, numbers_of
+from autograde.notebook.figures.canvas import Picture, style
 
 BLUE, ORANGE, INK, GREY = "#0072B2", "#C4650A", "0.1", "0.4"
 COLOURS = "PuOr"  # of the numbers in a vector: below 0, around 0, above 0

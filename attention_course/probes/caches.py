@@ -182,7 +182,7 @@ def _parts(x: Tensor, cut: str) -> list[Tensor]:
 
 
 def _or_refused(call: Callable[..., Any], *args: Any) -> Any:
-    """Return what a call returns, or "refused" when it raises a ValueError."""
+    """Return what a call returns, or REFUSAL when it raises a ValueError."""
     try:
         return call(*args)
     except REFUSED:

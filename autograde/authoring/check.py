@@ -6,7 +6,7 @@ a build runs the cells without a name as well.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -23,7 +23,7 @@ from autograde.authoring.variants import Variant, read_variants
 from autograde.course.data_files import misplaced
 from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CourseError, Exercise, Lesson
-from autograde.grading.running.reference import Lines, load, right_key
+from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.checks import Checked
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
@@ -176,56 +176,69 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = read_measured(lesson).get(exercise.name, {})
     seeds = seeds or _seeds(measured)
-    failed: Failures = defaultdict(lambda: defaultdict(list))
-    missed: dict[Variant, list[Missed]] = {variant: [] for variant in variants.wrong}
-    broken: dict[str, str] = {}
-    lines, of_lines, endless = 0, list[str](), set[Variant]()
+    keys, broken = dict[int, Key](), dict[str, str]()
     for seed in seeds:
         try:
-            key = right_key(reference, exercise, seed, measured)
+            keys[seed] = right_key(reference, exercise, seed, measured)
         except CourseError as error:
             broken["reference"] = str(error)
-            continue
-        lines, of_lines = len(key.expected.lines), _guessed(key) + _too_much_watched(key)
-        verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
-        own = _note(failed[expected.OWN], verdict)
-        for who, made_of in expected.right_answers(lesson, exercise):
-            try:
-                recording = expected.record(reference, exercise, made_of, seed)
-            except CourseError as error:
-                broken[who] = str(error)
-            else:
-                _note(failed[who], judge(recording, key, trusted=True), own)
-        for variant, found in missed.items():
-            if variant in endless:
-                continue  # it would take as long again
-            recording = expected.record(reference, exercise, [variant], seed)
-            if recording.stopped and recording.stopped.error == "KeyboardInterrupt":
-                endless.add(variant)
-            found.append(_missed(recording, key))
-    judged = {variant: found for variant, found in missed.items() if found}
-    earned = {variant.name: _most(found).share for variant, found in judged.items()}
+    failed: Failures = defaultdict(lambda: defaultdict(list))
+    for seed, key in keys.items():
+        broken |= _judge_right(lesson, exercise, seed, key, failed)
+    missed = {each: _judge_wrong(reference, exercise, each, keys) for each in variants.wrong}
+    missed = {variant: found for variant, found in missed.items() if found}
+    earned = {variant.name: _most(found).share for variant, found in missed.items()}
     shares = sorted(earned.items(), key=lambda item: -item[1])
+    lines, of_lines = 0, list[str]()
+    if keys:
+        *_, key = keys.values()
+        lines, of_lines = len(key.expected.lines), _guessed(key) + _too_much_watched(key)
     return Result(
         exercise=exercise.name,
         points=exercise.points,
         lines=lines,
         right=len(variants.right),
         wrong=len(variants.wrong),
-        margin=min((_least(found).margin for found in judged.values()), default=inf),
+        margin=min((_least(found).margin for found in missed.values()), default=inf),
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=(
             *broken.values(),
             *of_lines,
             *_in_words(failed, len(seeds), exercise.name, measured),
-            *(fault for variant, found in judged.items() for fault in _of_wrong(variant, found)),
+            *(fault for variant, found in missed.items() for fault in _of_wrong(variant, found)),
         ),
     )
 
 
-def _missed(recording: Recording, key: Key) -> Missed:
-    verdict = judge(recording, key, trusted=True)
-    return Missed(*_margin(recording, key), share=verdict.points / key.points)
+def _judge_right(
+    lesson: Lesson, exercise: Exercise, seed: int, key: Key, failed: Failures
+) -> dict[str, str]:
+    """Note the lines that right answers fail on a seed; return why others cannot be judged."""
+    reference, broken = load(lesson), dict[str, str]()
+    verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
+    own = _note(failed[expected.OWN], verdict)
+    for who, made_of in expected.right_answers(lesson, exercise):
+        try:
+            recording = expected.record(reference, exercise, made_of, seed)
+        except CourseError as error:
+            broken[who] = str(error)
+        else:
+            _note(failed[who], judge(recording, key, trusted=True), own)
+    return broken
+
+
+def _judge_wrong(
+    reference: Program, exercise: Exercise, variant: Variant, keys: Mapping[int, Key]
+) -> list[Missed]:
+    """Return how clearly a wrong variant fails on each seed; one without end is run on one seed."""
+    found = []
+    for seed, key in keys.items():
+        recording = expected.record(reference, exercise, [variant], seed)
+        verdict = judge(recording, key, trusted=True)
+        found.append(Missed(*_margin(recording, key), share=verdict.points / key.points))
+        if recording.stopped and recording.stopped.error == "KeyboardInterrupt":
+            break  # it would take as long again
+    return found
 
 
 def _of_wrong(variant: Variant, found: Sequence[Missed]) -> Iterator[str]:

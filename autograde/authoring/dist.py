@@ -18,6 +18,15 @@ from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
+ABOUT = {
+    "name": GRADER,
+    "description": "An autograder for courses of Python notebooks, beside nbgrader",
+    "requires-python": ">=3.11",
+    "license": "BSD-3-Clause",
+}
+"""What an index shows of it."""
+LICENCE = "LICENSE"
+"""The licence asks that its text goes wherever the code goes."""
 OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
 """A link of a page of the manual to a file outside the manual."""
 SETUPTOOLS = 77
@@ -62,7 +71,7 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
     made = []
     with TemporaryDirectory() as folder:
         if apart:
-            grader = {"name": GRADER, "version": autograde.__version__, **OF_GRADER}
+            grader = {**ABOUT, "version": autograde.__version__, **OF_GRADER}
             grader["dependencies"] = needed_by(Path(autograde.__file__).parent)
             made.append(Path(folder, "grader"))
             _write(made[-1], grader, autograde.__name__)
@@ -120,6 +129,7 @@ def _put_manual(folder: Path) -> None:
         return f"[{words}](../../{path})" if (folder / path).exists() else words
 
     shutil.copytree(manual(), to)
+    _copy_there(manual().parent, to, LICENCE)
     for page in to.glob("*.md"):
         text = page.read_text(encoding="utf-8")
         page.write_text(OUTWARDS.sub(link, text), encoding="utf-8")
@@ -145,8 +155,14 @@ def _toml(value: Any) -> str:
 def _put_lessons(root: Path, chosen: list[Lesson], package: Path) -> None:
     for lesson in chosen:
         copy_files(files_for_students(lesson), package / LESSONS / lesson.name)
-    if (root / DUE).is_file():
-        shutil.copyfile(root / DUE, package / DUE)
+    _copy_there(root, package, DUE, LICENCE)
+
+
+def _copy_there(root: Path, to: Path, *names: str) -> None:
+    """Copy those of some files that are there."""
+    for name in names:
+        if (root / name).is_file():
+            shutil.copyfile(root / name, to / name)
 
 
 def _can_build_here() -> bool:

@@ -51,18 +51,9 @@ TYPES = {
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """Yield faults in a lesson's card, and in names, types, points and rubric cells of its text."""
-    names = [name for cell in nb.cells if (name := grade_id(cell))]
-    for name, n in Counter(names).items():
-        if n > 1:
-            yield f"grade_id {name!r} is used {n} times"
-    yield from _unnamed(nb)
     cells = named_cells(nb)
-    wanted = _wanted(lesson, cells)
-    found = {name: _type(cell) for name, cell in cells.items()}
-    for name in {**wanted, **found}:
-        has, wants = found.get(name, "missing"), wanted.get(name, "none")
-        if has != wants and (name in wanted or not has.endswith(("Read-only", "-"))):
-            yield f"the cell {name} is {has}; the curriculum wants {wants}"
+    yield from _lint_types(lesson, nb, cells)
+    yield from _unnamed(nb)
     for exercise in lesson.exercises:
         if rubric := cells.get(exercise.rubric_cell):
             yield from _lint_ending(exercise.rubric_cell, rubric)
@@ -71,26 +62,8 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         answer = cells.get(written.name)
         if answer and answer.cell_type == "code" and GIVEN not in answer.source:
             yield from _lint_ending(written.name, answer)
-    pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
-    pairs += [(written.question_cell, written.name) for written in lesson.written]
-    for first, second in pairs:
-        if {first, second} <= cells.keys() and names.index(second) < names.index(first):
-            yield f"{second} stands before {first}; it should come after"
-    listed = [each.name for each in lesson.exercises if each.name in cells]
-    stand = sorted(listed, key=names.index)
-    if listed != stand:  # "Next:" goes by the curriculum
-        yield (
-            f"{CURRICULUM} has the exercises in the order {', '.join(listed)}; {lesson.text.name} "
-            f"in the order {', '.join(stand)}. Give both the same order"
-        )
-    for name in filter(cells.__contains__, lesson.worth):
-        if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
-            yield f"{name} needs each answer between {BEGIN} and {END}"
-    questions = {written.question_cell for written in lesson.written}
-    schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
-    unlisted = {f"question_{name}" for name in cells.keys() - wanted.keys()}  # named above
-    for name in sorted((questions ^ schemes) - unlisted):
-        yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
+    yield from _lint_order(lesson, nb)
+    yield from _lint_marks(lesson, nb)
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
     yield from _lint_needs(lesson, cells)
@@ -98,6 +71,51 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         read_card(lesson.folder)
     except ValueError as error:
         yield str(error)
+
+
+def _lint_types(lesson: Lesson, nb: NotebookNode, cells: dict[str, NotebookNode]) -> Iterator[str]:
+    """Yield names that are used twice, and cells that are not as the curriculum wants them."""
+    names = [name for cell in nb.cells if (name := grade_id(cell))]
+    for name, n in Counter(names).items():
+        if n > 1:
+            yield f"grade_id {name!r} is used {n} times"
+    wanted = _wanted(lesson, cells)
+    found = {name: _type(cell) for name, cell in cells.items()}
+    for name in {**wanted, **found}:
+        has, wants = found.get(name, "missing"), wanted.get(name, "none")
+        if has != wants and (name in wanted or not has.endswith(("Read-only", "-"))):
+            yield f"the cell {name} is {has}; the curriculum wants {wants}"
+
+
+def _lint_order(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+    """Yield cells that stand before others that they should follow."""
+    names = [name for cell in nb.cells if (name := grade_id(cell))]
+    pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
+    pairs += [(written.question_cell, written.name) for written in lesson.written]
+    for first, second in pairs:
+        if {first, second} <= {*names} and names.index(second) < names.index(first):
+            yield f"{second} stands before {first}; it should come after"
+    listed = [each.name for each in lesson.exercises if each.name in names]
+    stand = sorted(listed, key=names.index)
+    if listed != stand:  # "Next:" goes by the curriculum
+        yield (
+            f"{CURRICULUM} has the exercises in the order {', '.join(listed)}; {lesson.text.name} "
+            f"in the order {', '.join(stand)}. Give both the same order"
+        )
+
+
+def _lint_marks(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+    """Yield answers and marking schemes whose marks are missing or in the wrong cell."""
+    cells = named_cells(nb)
+    for name in filter(cells.__contains__, lesson.worth):
+        if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
+            yield f"{name} needs each answer between {BEGIN} and {END}"
+    questions = {written.question_cell for written in lesson.written}
+    schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
+    # those of cells that the curriculum does not list: _lint_types names these
+    unlisted = {f"question_{name}" for name in cells.keys() - _wanted(lesson, cells).keys()}
+    for name in sorted((questions ^ schemes) - unlisted):
+        yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
 
 
 def _wanted(lesson: Lesson, cells: dict[str, NotebookNode]) -> dict[str, str]:

@@ -6,12 +6,15 @@ Code given to be repaired follows a solution as comments. Students get it in pla
 from copy import deepcopy
 
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
+from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
+
+from autograde.course.lessons import CourseError
 
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
+SCHEME_BEGIN = "BEGIN MARK SCHEME"
 GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
-STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
-WRITTEN_STUB = ("YOUR ANSWER HERE",)
+STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
 
 
 def own_answer(source: str) -> str:
@@ -33,29 +36,27 @@ def kept_back(source: str, students: str) -> set[str]:
     return author - student
 
 
-def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
-    """Return a cell's text without marking schemes, with a stub or given code for each solution."""
-    kept, inside = [], False
-    for line in source.split("\n"):
-        if BEGIN in line:
-            indent = line[: len(line) - len(line.lstrip())]
-            kept += [indent + part for part in stub]
-            inside = True
-        elif SCHEME_BEGIN in line:
-            inside = True
-        elif END in line or SCHEME_END in line:
-            inside = False
-        elif not inside:
-            kept.append(line)
-    return give("\n".join(kept))
+def without_solution(source: str) -> str:
+    """Return a code cell's text as students get it."""
+    cells = [new_code_cell(source, metadata={"nbgrader": {"solution": True}})]
+    return str(students_version(new_notebook(cells=cells)).cells[0].source)
 
 
 def students_version(nb: NotebookNode) -> NotebookNode:
-    """Return a lesson as students get it, as far as its text goes."""
+    """Return a lesson as students get it, as far as its text goes: by nbgrader's own steps.
+
+    Raises:
+        CourseError: the marks do not fit together.
+    """
     student = deepcopy(nb)
+    for step in (ClearSolutions(), ClearMarkScheme()):
+        step.enforce_metadata = False  # the cells' types are checked before
+        try:
+            student, _ = step.preprocess(student, {})
+        except RuntimeError as error:
+            raise CourseError(f"in a cell with an answer or a marking scheme: {error}") from error
     for cell in student.cells:
-        stub = STUB if cell.cell_type == "code" else WRITTEN_STUB
-        cell.source = without_solution(cell.source, stub)
+        cell.source = give(cell.source)
     return student
 
 
@@ -64,8 +65,8 @@ def give(source: str) -> str:
     if GIVEN + "\n" not in source:
         return source
     before, _, after = _around_given(source)
-    if before.rstrip().endswith(stub := "\n".join(STUB)):  # blank lines may stand between
-        before = before.rstrip().removesuffix(stub)
+    if before.rstrip().endswith(STUB):  # blank lines may stand between
+        before = before.rstrip().removesuffix(STUB)
     return before + "\n".join(given_lines(source)) + after
 
 

@@ -40,37 +40,30 @@ def new(root: Path, name: str) -> Lesson:
         CourseError: the name is not valid for a lesson, or is already taken.
         OSError: the course cannot be written.
     """
-    found = NAME.fullmatch(name)
-    if not found:
-        raise CourseError(
-            f"{name!r} cannot be a lesson's name. A name is two digits and then words of lowercase "
-            "letters and digits, joined by underscores, as in 10_my_lesson."
-        )
-    notebook = found[1]
-    title = notebook.replace("_", " ").capitalize()
-    torch, there = "torch" in _needed(root), lessons(root)
-    used = {each.name for lesson in there.values() for each in lesson.exercises}
-    exercise = f"{EXERCISE}_{name[:2]}" if EXERCISE in used else EXERCISE
-    known = {"name": name, "notebook": notebook, "title": title, "exercise": exercise}
-    known |= {"torch": torch, "package": read_course(root).package}
-    templates = templates_in(SKELETON)
-
-    def filled(template: str) -> str:
-        return templates.get_template(template).render(known)
-
     curriculum, folder = root / CURRICULUM, root / "source" / name
+    notebook, there = _notebook_of(name), lessons(root)
     if name in there or folder.exists():
         raise CourseError(f"there is a lesson {name} already: {folder}. Choose another name.")
     if taken := [other for other in there if other[:2] == name[:2]]:
         raise CourseError(f"{taken[0]} has the number {name[:2]} already. Choose another number.")
-    before = curriculum.read_text(encoding="utf-8")
+    used = {each.name for lesson in there.values() for each in lesson.exercises}
+    exercise = f"{EXERCISE}_{name[:2]}" if EXERCISE in used else EXERCISE
+    known = {
+        "name": name,
+        "notebook": notebook,
+        "title": notebook.replace("_", " ").capitalize(),
+        "exercise": exercise,
+        "torch": "torch" in _needed(root),
+        "package": read_course(root).package,
+    }
+    files = {folder / "variants" / f"{exercise}.md": "variants.md.j2"}
+    files |= {folder / f"{notebook}.py": "lesson.py.j2"}
+    templates, before = templates_in(SKELETON), curriculum.read_text(encoding="utf-8")
     try:
-        variants = folder / "variants" / f"{exercise}.md"
-        variants.parent.mkdir(parents=True)
-        kind = "torch" if torch else "numpy"
-        variants.write_text(filled(f"variants/{kind}.md.j2"), encoding="utf-8")
-        (folder / f"{notebook}.py").write_text(filled("lesson.py.j2"), encoding="utf-8")
-        entry = filled("entry.toml.j2")
+        for path, template in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(templates.get_template(template).render(known), encoding="utf-8")
+        entry = templates.get_template("entry.toml.j2").render(known)
         curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")
         lesson = lessons(root)[name]
         measure(lesson)
@@ -81,6 +74,16 @@ def new(root: Path, name: str) -> Lesson:
             curriculum.write_text(before, encoding="utf-8")
         raise
     return lesson
+
+
+def _notebook_of(name: str) -> str:
+    """Return the name of a lesson's notebook: the lesson's own without its number."""
+    if found := NAME.fullmatch(name):
+        return found[1]
+    raise CourseError(
+        f"{name!r} cannot be a lesson's name. A name is two digits and then words of lowercase "
+        "letters and digits, joined by underscores, as in 10_my_lesson."
+    )
 
 
 def _with_entry(curriculum: str, entry: str, name: str) -> str:

@@ -50,20 +50,23 @@ def parse_text(text: str) -> "NotebookNode":
     return nb
 
 
-def read_built(path: Path) -> "NotebookNode":
+def read_built(path: Path, todo: str = "") -> "NotebookNode":
     """Return a notebook that a build has written.
+
+    Args:
+        todo: what to do about one that cannot be read; by default to build it again.
 
     Raises:
         CourseError: it is not there, or damaged, for example by a merge.
     """
     import nbformat
 
-    todo = f"Run: autograde build {path.parent.name}"
+    todo = todo or f"Run: autograde build {path.parent.name}"
     try:
         nb: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CourseError(f"{path.parent.name} is not built here. {todo}") from None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise CourseError(f"{path} cannot be read ({error}). {todo}") from error
     return nb
 

@@ -242,6 +242,14 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
         for name, lines in withdrawn.items()
         if not isinstance(lines, list) or name not in points
     ]
+    wrong += [
+        f"{name} may not begin with test_ or question_, as the cells of rubrics and questions do"
+        for name in {**points, **written}
+        if name.startswith(("test_", "question_"))
+    ]
+    wrong += [
+        f"{name} is the name of an exercise and of a question" for name in points.keys() & written
+    ]
     if wrong:
         raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(wrong)}")
     return Lesson(
@@ -276,7 +284,7 @@ def choose(root: Path, names: tuple[str, ...], what: str = "lesson") -> list[Les
             assignment; or there is no lesson.
     """
     known = lessons(root)
-    if plain := [name for name in names if name in plain_assignments(root)]:
+    if plain := sorted({*names}.intersection(plain_assignments(root))):
         raise CourseError(
             f"{plain[0]} is a plain nbgrader assignment, no lesson: it is left to nbgrader, so use "
             f"Formgrader or nbgrader's commands, for example: nbgrader autograde {plain[0]}"

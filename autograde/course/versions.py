@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograde.course.data_files import readable_files
-from autograde.course.lesson_files import parse_text, read_built, read_measured
+from autograde.course.lesson_files import parse_text, read_built, read_measured, read_text
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
 from autograde.files import write_folder
 from autograde.grader import digest_of
@@ -53,7 +53,7 @@ class Version:
 
 
 def versions(lesson: Lesson) -> tuple[Version, ...]:
-    """Return the version that is built now, then the earlier ones that are kept.
+    """Return the version that is built now, then the earlier ones, the one built last first.
 
     Points and withdrawn lines are the curriculum's in each of them.
 
@@ -66,7 +66,8 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     _require_built(lesson, built, home)
     files = readable_files(lesson)
     found = [_read(lesson, home, files)]
-    for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
+    kept = _kept(lesson).glob(f"[!.]*/{CURRICULUM}")
+    for path in sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True):
         if path.parent.parent != home:
             earlier = lessons(path.parent.parent)[lesson.name].as_today(lesson)
             found.append(_read(earlier, earlier.root, files, kept=True))
@@ -121,7 +122,7 @@ def _require_built(lesson: Lesson, built: "NotebookNode", home: Path) -> None:
     text, kept = _content(lesson.text), home / lesson.text.relative_to(lesson.root)
     if kept.is_file() and kept.read_bytes() == text:
         return  # seen without parsing the text
-    written = rubrics(parse_text(text.decode()))
+    written = rubrics(read_text(lesson))
     if changed := sorted({name for name, _ in written.items() ^ rubrics(built).items()}):
         raise CourseError(
             f"{lesson.name} was not built since the rubric of "

@@ -40,7 +40,7 @@ def grade_class(
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed; running notebooks are ended, finished ones saved. A
             second one does not wait for the submission that is being saved.
-        Stop: nothing (more) can be graded, whatever the submission.
+        Halted: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
     root, package = places[0].lesson.root, places[0].lesson.package

@@ -108,7 +108,7 @@ class Coordinator:
         Those that others may have disturbed are graded again after them, one at a time.
 
         Raises:
-            Stop: nothing more can be graded, whatever the submission.
+            Halted: nothing more can be graded, whatever the submission.
         """
         lesson_of: dict[Executor, Lesson] = {}
 

@@ -17,7 +17,8 @@ class Limits:
     cells, 70 kB of source, 35 outputs, 9 kB of text, 10 pictures of 0.5 MB together, and
     recordings of 1.3 MB; every limit is at least four times as large.
 
-    docs/wall.md, docs/wall_inside.md and docs/scores.md name some of these numbers.
+    No course sets them: a score must not depend on where it is computed. docs/wall.md,
+    docs/wall_inside.md and docs/scores.md name some of these numbers.
     """
 
     cell_seconds: int = 30

@@ -2,6 +2,8 @@
 
 A worker does all of it, here or on another machine; the coordinator only saves what comes back.
 nbgrader's own commands and `autograde self` take the same steps with `grade_restored`.
+
+Points are decided in `rubric.judge`, which `judge_notebook` calls for each exercise.
 """
 
 from collections.abc import Callable
@@ -65,12 +67,11 @@ def grade_restored(
     ran = last if last and last.key == job.key and not record.problem else None
     with ThreadPoolExecutor(1) as meanwhile:
         practice = meanwhile.submit(practice_of, version)
-        keys = practice  # a student's copy has no reference
-        if task.secret:
-            keys = meanwhile.submit(keys_of, version, job.seed)
-        meanwhile.submit(feedback.warm_up, version)  # if this fails, so does the page later
-        # a run on the practice seed needs no second recording on it
+        # without a secret, a student grades: on the practice seed, with the keys made when the
+        # lesson was built, so that no answer need be recorded on that seed a second time
+        keys = meanwhile.submit(keys_of, version, job.seed) if task.secret else practice
         look = FirstLook(keys.result if task.secret else dict)
+        meanwhile.submit(feedback.warm_up, version)  # if this fails, so does the page later
         if ran is None and not record.problem:
             ran = run_job(job, look, alone=task.alone)
     if ran:

@@ -23,7 +23,6 @@ from autograde.grading.record import Record
 from autograde.grading.submission import Problem
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
-from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import repair_first
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
@@ -92,23 +91,20 @@ def judge_notebook(
         except Exception as error:
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged[name] = traceback.format_exc()
-        try:
-            if name in practice and _wants_practice(verdict):
-                wrong = {line.name for line in verdict.lines if not line.passed}
-                found = _beliefs(outputs, practice[name])  # it may be forged: it has to explain
-                found = tuple(each for each in found if wrong.intersection(each.lines))
-                verdict = replace(verdict, beliefs=found)
-        except Exception:  # the points stand
-            unjudged[name] = traceback.format_exc()
+        if name in practice and _wants_practice(verdict):
+            try:
+                verdict = _with_beliefs(verdict, outputs, practice[name])
+            except Exception:  # the points stand
+                unjudged[name] = traceback.format_exc()
         if not verdict.passed:
             called = _called(exercise, cells)
             needs = [each for each in keys[name].needs if each in called]
             earlier = [each for each in needs if not verdicts[each].passed]
             verdict = _explained(verdict, exercise, record, earlier, released)
         verdicts[name] = verdict
-    if unjudged and not problem:
+    if unjudged:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        failure = Problem("the judge failed", words)
+        failure = record.problem or Problem("the judge failed", words)
         record = replace(record, problem=failure, fault="".join(unjudged.values()))
     now = f"{date.today():%Y-%m-%d}"
     return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
@@ -150,15 +146,21 @@ def _wants_practice(verdict: Verdict) -> bool:
     return verdict.judged and not verdict.passed
 
 
-def _beliefs(outputs: list[NotebookNode], practice: Key) -> tuple[Belief, ...]:
-    """Return the misconceptions that the recording on the practice seed shows."""
+def _with_beliefs(verdict: Verdict, outputs: list[NotebookNode], practice: Key) -> Verdict:
+    """Add the misconceptions that the recording on the practice seed shows.
+
+    The recording may be forged, so each has to explain a line that is wrong on the other seed.
+    """
+    wrong = {line.name for line in verdict.lines if not line.passed}
     try:
         (recording,) = map(_read, _recorded(outputs, PRACTICE_MIME))
     except ValueError:  # there is none, or the student's code spoilt it: points do not need it
-        return ()
+        return replace(verdict, beliefs=())
     if recording.exercise != practice.exercise:
-        return ()
-    return judge(recording, practice, trusted=True).beliefs
+        return replace(verdict, beliefs=())
+    found = judge(recording, practice, trusted=True).beliefs
+    found = tuple(each for each in found if wrong.intersection(each.lines))
+    return replace(verdict, beliefs=found)
 
 
 def _called(exercise: Exercise, cells: Mapping[str, NotebookNode]) -> frozenset[str]:

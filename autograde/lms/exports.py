@@ -235,6 +235,7 @@ EXPORTERS: dict[str, type[GradeExporter]] = {
     "canvas": CanvasExporter,
     "moodle": MoodleExporter,
 }
+"""By the name that `autograde export --format` takes."""
 
 
 def export_grades(root: Path, form: str, lessons: tuple[str, ...], file: Path | None) -> Path:

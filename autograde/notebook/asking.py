@@ -6,11 +6,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from autograde.notebook import practice
+from autograde.notebook import judgements, lesson_here, practice
 from autograde.progress import Standing
 from autograde.rubric.judge import Failure, as_failure
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
+from autograde.rubric.recording import Case, Line, Recording
 
 _hints_shown: Counter[str] = Counter()
 
@@ -21,7 +22,7 @@ def hint(exercise: str = "") -> None:
     The default is the exercise whose rubric failed last.
     """
     if name := _exercise(exercise):
-        hints = practice.lesson_keys(name)[name].hints
+        hints = lesson_here.lesson_keys(name)[name].hints
         place = _hints_shown[name] % len(hints)
         _hints_shown[name] += 1
         practice.show(f"{name}: hint {place + 1} of {len(hints)}", [hints[place]])
@@ -33,11 +34,11 @@ def why(exercise: str = "") -> None:
         return
     if todo := _not_judged(name):
         said = [todo]
-    elif (verdict := practice.verdicts[name]).passed:
+    elif (verdict := judgements.last[name].verdict).passed:
         said = ["It is right."]
     elif not verdict.attempted:
         said = ["It is not written yet. `hint()` helps to begin."]
-    elif earlier := practice.unfinished(name):
+    elif earlier := lesson_here.unfinished(name):
         said = [repair_first(earlier)]
     else:
         said = advice(verdict, named=True)
@@ -73,6 +74,8 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
 
     It has a `call` as text, its `arguments`, its `result`, and what was `expected`.
 
+    Where several results are right, nothing is expected but what the line says: it is None.
+
     Args:
         exercise: by default, the exercise whose rubric failed last.
         line: number of the line, counted from 1; by default, the first wrong line.
@@ -82,9 +85,9 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     if todo := _not_judged(name):
         practice.show(f"{name}: case", [todo])
         return None
-    key = practice.lesson_keys(name)[name]
-    found = outcomes_of(practice.recordings[name], key.expected)
-    verdict = practice.verdicts[name]
+    key, recording = lesson_here.lesson_keys(name)[name], judgements.last[name].recording
+    found = outcomes_of(recording, key.expected)
+    verdict = judgements.last[name].verdict
     wrong = (each for each in verdict.lines if not each.passed)
     leading = verdict.leading or next(wrong, verdict.lines[0])
     place = verdict.lines.index(leading) if line is None else line - 1
@@ -95,7 +98,7 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     first = expected.cases[0], found[place][0], None
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
-    result = outcome.value if outcome.error is None else error
+    result = error if outcome.error else _returned(recording, expected, known)
     values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
     judged = verdict.lines[place]
     shown = judged.failure
@@ -104,12 +107,19 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     return Example(f"{name}: {expected.name}", known.call, *values, shown)
 
 
+def _returned(recording: Recording, line: Line, case: Case) -> Any:
+    """Return what a call gave back; its outcome is what a check has read off that."""
+    (number,) = (i for i, each in enumerate(line.cases) if each is case)
+    (own,) = (each for each in recording.lines if each.name == line.name)
+    return own.cases[number].outcome.value
+
+
 def progress() -> None:
     """Show how far you are in this lesson and in the course."""
-    if not practice.lesson_is_known():
+    if not lesson_here.lesson_is_known():
         practice.show("Progress", ["Run a rubric cell first."])
         return
-    here, course = practice.standing_here()
+    here, course = lesson_here.standing_here()
     title, state = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
     practice.show(title, in_paragraphs(here, course), state)
 
@@ -133,7 +143,7 @@ def _not_judged(exercise: str) -> str:
     """Return what has to be done before there is anything to say of an answer, or ""."""
     if exercise in practice.unjudged:
         return "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
-    return "" if exercise in practice.verdicts else "Run its rubric cell first."
+    return "" if exercise in judgements.last else "Run its rubric cell first."
 
 
 def _exercise(asked: object) -> str:
@@ -143,12 +153,12 @@ def _exercise(asked: object) -> str:
     """
     name = str(getattr(asked, "__name__", asked))
     if not name:
-        wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
-        if known := [*practice.unjudged] or wrong or list(practice.verdicts):
+        wrong = [n for n, each in judgements.last.items() if not each.verdict.passed]
+        if known := [*practice.unjudged] or wrong or list(judgements.last):
             return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""
-    keys = practice.lesson_keys(name)
+    keys = lesson_here.lesson_keys(name)
     if name in keys:
         return name
     near = difflib.get_close_matches(name, keys, n=1, cutoff=0.4)

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook import practice
+from autograde.notebook import judgements, lesson_here
 from autograde.notebook.guesses import GUESS, guesses
 from autograde.notebook.saved_notebook import uses_answers
 from autograde.progress import NOT_RUN
@@ -89,13 +89,13 @@ def _note(result: Any) -> None:
         namespace()[GUESS] = None  # the guess before is not this one
     guess = namespace().get(GUESS)
     run = Run(result.execution_count, source, said, cell=running(), guess=guess)
-    if unsolved := practice.unsolved():
+    if unsolved := lesson_here.unsolved():
         waits_for = _waits_for(source, error, unsolved)
         run = replace(run, behind=_behind(source, unsolved), waits_for=waits_for)
     note(run)
     if error is None:
         keep(source, namespace(), rubric)
-        _say_what_is_missing(source, run.behind & practice.wrong())
+        _say_what_is_missing(source, run.behind & judgements.wrong())
 
 
 def _behind(source: str, unsolved: set[str]) -> frozenset[str]:
@@ -113,7 +113,7 @@ def _say_what_is_missing(source: str, wrong: frozenset[str]) -> None:
     here = getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", False)
     if here and GUESS in names_of(source).bound and namespace().get(GUESS, 0) is None:
         print(EMPTY)
-    if wrong and (is_demonstration(source) or uses_answers(practice.lesson_cells(), source)):
+    if wrong and (is_demonstration(source) or uses_answers(lesson_here.lesson_cells(), source)):
         used, are = ", ".join(sorted(wrong)), "is" if len(wrong) == 1 else "are"
         may = "what you see here may be wrong too."
         print(f"This uses your {used}, which {are} not fully right yet: {may}")
@@ -138,14 +138,14 @@ def _explain(
             said = f"{said or error} {BROKEN_OFF}"
     elif name and _was_skipped(name):
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
-    elif isinstance(error, NameError) and name and practice.has_not_run(name):
+    elif isinstance(error, NameError) and name and lesson_here.has_not_run(name):
         said = NOT_RUN.format(name=name)
-    elif exercise := _waits_for(source, error, practice.unsolved()):
+    elif exercise := _waits_for(source, error, lesson_here.unsolved()):
         stub = isinstance(error, NotImplementedError) and not str(error)
-        known = "right" if exercise in practice.wrong() else "known to be right"
+        known = "right" if exercise in judgements.wrong() else "known to be right"
         lacks = "written yet." if stub else f"{known} yet{_cause(error)}."
         said = f"This cell waits for the exercise {exercise}, which is not {lacks}"
-        if practice.has_not_run(exercise):
+        if lesson_here.has_not_run(exercise):
             said = NOT_RUN.format(name=exercise)
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from html import escape
 
 from IPython.display import display
 
-from autograde.notebook import practice
+from autograde.notebook import lesson_here
 from autograde.notebook.saved_notebook import binds
 from autograde.rubric import runs
 from autograde.rubric.names import names_of
@@ -37,7 +37,7 @@ def _made_above(guess: object) -> object:
     guess was made in a cell that is not saved yet.
     """
     made = [run for run in runs.all_runs() if guesses(run.source)]
-    cells, here = practice.lesson_cells(), runs.running()
+    cells, here = lesson_here.lesson_cells(), runs.running()
     names = [cell.get("id") for cell in cells]
     if not made or not {here, made[-1].cell} <= {*names}:
         return guess

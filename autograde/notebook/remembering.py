@@ -16,7 +16,8 @@ from autograde.cards import (
     read_card,
     write_notes,
 )
-from autograde.notebook.practice import folder, lesson_folder, show
+from autograde.notebook.lesson_here import folder, lesson_folder
+from autograde.notebook.practice import show
 from autograde.progress import INDEX, NOTES, STATE, keep_text, write_page
 from autograde.rubric.panel import Help, folded_html, panel, plain
 from autograde.rubric.session import CellEnded

@@ -14,7 +14,7 @@ from autograde.rubric.kinds import (
 )
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
-from autograde.values.base import Difference, Plain, Table, float_types
+from autograde.values.base import NEAR, Difference, Plain, Table, float_types
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
 
@@ -60,9 +60,9 @@ class Input:
 class Failure:
     """The smallest failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that the line fails
-    for the reason that its name gives: not where a smaller case of it is right, nor at float64 or
-    gradients, which are wrong wherever results are.
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that this is the
+    line's first case, and about plain results: not about another type of floats, nor about
+    gradients. The panel shows such a failure first, because it says most about the cause.
     """
 
     sentence: str
@@ -149,9 +149,14 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         KINDS[line.kind].bans and failure is not None and not gone
         for line, failure, gone in zip(key.expected.lines, found, withdrawn, strict=True)
     )
-    if not trusted and not _is_vouched(key, found, withdrawn):
-        found = [failure or Failure(GUESSED) for failure in found]
+    vouched = trusted or _is_vouched(key, found, withdrawn)
     found = [None if gone else failure for failure, gone in zip(found, withdrawn, strict=True)]
+    behind = beliefs(outcomes, found, key) if key.mistakes else ()
+    if not vouched:
+        found = [
+            None if gone else failure or Failure(GUESSED)
+            for failure, gone in zip(found, withdrawn, strict=True)
+        ]
     lines = _with_points(key, found, banned)
     if all(line.passed for line in lines):
         return Verdict(key.exercise, key.points, key.points, lines)
@@ -161,7 +166,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         points=round(sum(line.points for line in lines), 4),
         max_points=key.points,
         lines=lines,
-        beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
+        beliefs=behind,
         note=_readable(BANNED if banned else stopped or _incomplete(outcomes)),
         rebound=recording.rebound,
     )
@@ -220,14 +225,17 @@ def _judge_line(
         return None
     case, outcome, found = first
     of_numbers = line.kind != "gradient" and float_types(case.before) <= floats
-    found = found.in_words()
+    near = max(NEAR, tolerance)
+    found = found.in_words(near)
     if KINDS[line.kind].tolerance is None and found.distance <= NEARLY:
-        near = f"The largest relative error is {found.distance:.2g}; up to {tolerance:g} is right."
-        found = replace(found, note=f"{found.note} {near}".strip())
-    return _failure(case, outcome, found, simplest=of_numbers and case is line.cases[0])
+        said = f"The largest relative error is {found.distance:.2g}; up to {tolerance:g} is right."
+        found = replace(found, note=f"{found.note} {said}".strip())
+    return _failure(case, outcome, found, near, simplest=of_numbers and case is line.cases[0])
 
 
-def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
+def _failure(
+    case: Case, outcome: Outcome, found: Difference, near: float, *, simplest: bool
+) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
     *made, call = case.call.split("\n")
@@ -236,14 +244,14 @@ def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool)
     shown = {each.name for each in inputs}
     large = {name: value for name, value in named.items() if name not in shown}
     if found.symptom:
-        symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), "a ValueError")
+        symptom = found.symptom.removesuffix(".").replace(repr(REFUSAL), REFUSAL)
         sentence = f"`{call}`{found.at} {symptom}."
     else:
         sentence = f"`{call}`:" if call else ""
     here = f"Here {' and '.join(f'`{line}`' for line in made)}." if made else ""
     unseen = _shapes(large or ({} if named else case.before)) if outcome.error is not None else ""
     sentence = " ".join(text for text in (sentence, found.note, here, unseen) if text)
-    tables = side_by_side(*found.pair, found.pair_at) if found.pair else (None, None)
+    tables = side_by_side(*found.pair, found.pair_at, near) if found.pair else (None, None)
     return Failure(_readable(sentence), call, *tables, inputs, simplest)
 
 

@@ -45,8 +45,11 @@ class Kind:
         if got.error == NOT_REACHED:
             return differs("")
         if expected.outcome.refused:
+            if got.refused:
+                return SAME
             result = "None" if got.value is None else "a result"
-            return SAME if got.refused else differs(f"returns {result}, expected a ValueError")
+            did = describe_error(got) if got.error is not None else f"returns {result}"
+            return differs(f"{did}, expected {REFUSAL}")
         if got.error is not None:
             return differs(describe_error(got))
         return self.compare_values(got.value, expected.outcome.value)

@@ -1,5 +1,7 @@
 """Recognises a mistake: the answer fails cases in the same way as a known wrong answer.
 
+A mistake that an answer to any exercise can have is a row of `slips.SLIPS`.
+
 A known mistake fits when the answer fails every line that the mistake fails, most of them in the
 same way and at least one with the same wrong numbers. Equal wrong numbers have one cause; a second
 mistake may change the rest. The same holds within a line, for the cases that the mistake gets
@@ -30,8 +32,8 @@ ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""
 MOST = 2
 """The most beliefs that are named for one answer."""
-SHOWN = 2
-"""In fewer cases than these, another mistake may give the same numbers by chance."""
+FEWEST = 2
+"""Where two mistakes may be at work, one is named for this many wrong cases: one may be chance."""
 
 Place = tuple[int, int]
 """A case of a rubric, by the place of its line and its place in the line."""
@@ -112,7 +114,7 @@ def _together(
     new = {m.name: len(alike[m.name].results - seen) for m in everywhere}
     most = max(new.values(), default=0)
     best = [m for m in everywhere if new[m.name] == most]
-    if most < SHOWN or len(best) > 1:
+    if most < FEWEST or len(best) > 1:
         return []
     return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
 

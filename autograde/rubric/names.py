@@ -24,7 +24,7 @@ class Names:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The names that it takes from the cells before it."""
+        """The names that it looks up and does not bind: it takes them from the cells before it."""
         return self.used - self.bound
 
 

@@ -12,12 +12,13 @@ PRACTICE_MIME = "application/vnd.autograde.practice+json"
 
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
-REFUSAL = "refused"
-"""The value that a probe records in place of a result when a call refused its arguments."""
+REFUSAL = "a ValueError"
+"""The value that a probe records in place of a result when a call refused its arguments; nobody's
+right result, and what a message says of it."""
 REFUSAL_BY = "refused by "
 """How that value begins where a rubric asks for another error by name; the name follows."""
 RETURNED = "returns an error instead of raising it"
-"""The value where a call hands the error back."""
+"""The value that a probe records where a call returns the error that it should raise."""
 
 
 @dataclass(frozen=True)

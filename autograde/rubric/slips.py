@@ -276,7 +276,7 @@ HAS_MORE = Slip(
     lambda outcome, _: outcome.has_more,
     ("gradient",),
 )
-"""Named with the results that it spoils: what nobody set starts from random numbers."""
+"""Named where no slip fits, and for wrong results too: an additional parameter starts at random."""
 
 
 def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, tuple[int, ...]]]:

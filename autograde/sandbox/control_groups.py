@@ -91,8 +91,11 @@ def divided(own: Path) -> Path | None:
 
 
 @contextmanager
-def door(group: Path | None) -> Iterator[list[int]]:
-    """Open a group's door, if there is one: who writes 0 into it joins, with all it starts."""
+def open_procs(group: Path | None) -> Iterator[list[int]]:
+    """Open the group's file cgroup.procs; yield its descriptor, or nothing without a group.
+
+    A process that writes 0 into that file joins the group, and so does all that it starts.
+    """
     if group is None:
         yield []
         return

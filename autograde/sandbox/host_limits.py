@@ -1,4 +1,7 @@
-"""Limits that Linux counts for a user of the host, so that one process can use it up for others."""
+"""Limits that Linux counts for all processes of a user: one kernel can use them up for others.
+
+ZeroMQ, through which a kernel and its client talk, aborts its process where it gets no more.
+"""
 
 import resource
 import select

@@ -118,7 +118,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """
         from autograde.sandbox.host_limits import watches_used_up  # Linux only
 
-        if what := watches_used_up():  # the client's sockets would abort this process
+        # without epoll watches, ZeroMQ ends this process, the grader, as it opens a socket
+        if what := watches_used_up():
             raise RuntimeError(f"the {what} of this user are used up")
         folder = Path(kwargs.get("cwd") or Path.cwd())
         hidden = not self.own_folder and _is_course(folder)

@@ -63,8 +63,8 @@ class Template:
             return "another process started it"
         return "it was ended here" if self.errors.closed else wall.last_line(self.errors)
 
-    def ask(self, request: dict[str, Any], door: list[int]) -> socket.socket:
-        """Ask for a kernel, in the control group behind a door if there is one; return its line.
+    def ask(self, request: dict[str, Any], procs: list[int]) -> socket.socket:
+        """Ask for a kernel, in the control group whose cgroup.procs this is; return its line.
 
         Raises:
             OSError: the template has ended.
@@ -73,7 +73,7 @@ class Template:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self.line, [message], [theirs.fileno(), *door])
+            socket.send_fds(self.line, [message], [theirs.fileno(), *procs])
         return ours
 
     def close(self) -> None:
@@ -109,9 +109,12 @@ _spare: Kernel | None = None
 
 
 def prepare(limits: KernelLimits, package: str) -> None:
-    """Start the kernel that `take` returns next. It knows nothing but its key."""
+    """Start a kernel now, so that the next `take` need not wait for one.
+
+    It has no files of a submission yet, so it fits any. If it cannot start, `take` says why.
+    """
     global _spare
-    with suppress(OSError, RuntimeError, wall.NoWall), _lock:  # `take` reports why there is none
+    with suppress(OSError, RuntimeError, wall.NoWall), _lock:
         _spare = take(limits, package)
 
 
@@ -144,14 +147,14 @@ def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
     asked = current(package)
     group = control_groups.make(limits)
     try:
-        with control_groups.door(group) as door:
+        with control_groups.open_procs(group) as procs:
             try:
-                line = asked.ask(request, door)
+                line = asked.ask(request, procs)
             except OSError:  # it has died; a new one is asked once
                 if not asked.ended():
                     raise
                 asked = current(package)
-                line = asked.ask(request, door)
+                line = asked.ask(request, procs)
     except BaseException:
         if group:
             control_groups.remove(group)

@@ -99,13 +99,13 @@ class Difference:
     note: str = ""
     pair: tuple[Plain, Plain] | None = None
     pair_at: str = ""
-    worded: Callable[[Plain, Plain], tuple[str, str, str]] | None = None
+    worded: Callable[[Plain, Plain, float], tuple[str, str, str]] | None = None
 
-    def in_words(self) -> Difference:
-        """Return the same difference with all its words."""
+    def in_words(self, near: float = NEAR) -> Difference:
+        """Return the same difference with all its words; numbers this near are not named."""
         if self.worded is None or self.pair is None:
             return self
-        place, symptom, note = self.worded(*self.pair)
+        place, symptom, note = self.worded(*self.pair, near)
         at = joined(self.at, place)
         return replace(self, symptom=symptom, at=at, note=note, worded=None)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from autograde.values.base import Difference, Plain, Structure, Table, Tables, Within
+from autograde.values.base import NEAR, Difference, Plain, Structure, Table, Tables, Within
 
 LIBRARIES = {
     **dict.fromkeys(("datetime", "decimal", "fractions"), "exact"),
@@ -19,7 +19,9 @@ LIBRARIES = {
     "torch": "tensors",
     "pandas": "frames",
 }
-"""The module for the types of a library, and of classes that inherit from them."""
+"""The module for the types of a library, and of classes that inherit from them. A new one offers
+what `Values` names; if its plain data are no Python values, arrays or tensors, a Structure with a
+name in STRUCTURES, and `is_whole` for what `packing` reads."""
 STRUCTURES = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
 """The module for a structure of this name; the others are plain Python's."""
 
@@ -34,7 +36,7 @@ class Values(Protocol):
     def copied(self, value: Any) -> Any: ...
     def apart(self, got: Plain, expected: Plain) -> Difference: ...
     def describe(self, value: Plain) -> str: ...
-    def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables: ...
+    def side_by_side(self, got: Plain, expected: Plain, where: str, near: float) -> Tables: ...
     def in_full(self, value: Plain) -> Table | None: ...
     def says_much(self, value: Plain) -> bool: ...
     def cast_like(self, value: Plain, like: Plain) -> Plain: ...
@@ -82,12 +84,12 @@ def describe(value: Plain) -> str:
     return module_of(value).describe(value)
 
 
-def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
+def side_by_side(got: Plain, expected: Plain, where: str, near: float = NEAR) -> Tables:
     """Return tables of two values that differ; None where there is nothing to lay out.
 
-    `where` is their place in the result, as in `Difference`.
+    `where` is their place in the result, as in `Difference`; numbers this near are not marked.
     """
-    return module_of(expected).side_by_side(got, expected, where.strip(", "))
+    return module_of(expected).side_by_side(got, expected, where.strip(", "), near)
 
 
 def in_full(value: Plain) -> Table | None:

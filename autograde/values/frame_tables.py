@@ -8,7 +8,16 @@ from math import nan
 import numpy as np
 
 from autograde.values import dispatch, numbers
-from autograde.values.base import LARGEST, Plain, Structure, Table, Tables, in_one_format, shorten
+from autograde.values.base import (
+    LARGEST,
+    NEAR,
+    Plain,
+    Structure,
+    Table,
+    Tables,
+    in_one_format,
+    shorten,
+)
 from autograde.values.layout import brief, differ
 
 TEXT = "text"
@@ -37,10 +46,10 @@ def shape(value: Structure) -> tuple[int, ...]:
     return (rows, len(value.parts["data"])) if value.what == "DataFrame" else (rows,)
 
 
-def side_by_side(got: Plain, expected: Structure, where: str) -> Tables:
+def side_by_side(got: Plain, expected: Structure, where: str, near: float) -> Tables:
     if not isinstance(got, Structure) or got.what not in dispatch.STRUCTURES:
         return None, None
-    wrong = _wrong(got, expected)
+    wrong = _wrong(got, expected, near)
     row, column = (wrong or [(0, 0)])[0]
     marked = [
         *wrong,
@@ -55,13 +64,13 @@ def in_full(value: Structure) -> Table | None:
     return _table(value, 0, 0, "", []) if small else None
 
 
-def _wrong(got: Structure, expected: Structure) -> list[tuple[int, int]]:
+def _wrong(got: Structure, expected: Structure, near: float) -> list[tuple[int, int]]:
     """Return the entries of a result that differ from the expected ones at the same place."""
     mine, wanted = columns(got), columns(expected)
     places = []
     for j, column in enumerate(mine):
         other = wanted[j] if j < len(wanted) else None
-        places += [(i, j) for i in _wrong_rows(kept_alike(column, other), other)]
+        places += [(i, j) for i in _wrong_rows(kept_alike(column, other), other, near)]
     return sorted(places)
 
 
@@ -74,20 +83,20 @@ def _wrong_labels(got: Structure, expected: Structure, axis: str, place: int) ->
     return [
         i
         for i, label in enumerate(mine[shown], start=shown.start)
-        if i >= len(wanted) or differ(label, wanted[i])
+        if i >= len(wanted) or differ(label, wanted[i], NEAR)
     ]
 
 
-def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
+def _wrong_rows(got: Plain, expected: Plain, near: float) -> Iterable[int]:
     """Return the rows in which two columns differ."""
     if expected is None or type(got) is not type(expected) or length(got) != length(expected):
         return range(length(got))
     if isinstance(got, Structure):
         pairs = enumerate(zip(items(got), items(expected), strict=True))
-        return [i for i, pair in pairs if differ(*pair)]
+        return [i for i, pair in pairs if differ(*pair, near)]
     if not numbers.same_type(got, expected):
         return range(length(got))
-    return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]
+    return [int(i) for i in numbers.wrong_entries(got, expected, near).nonzero()[0]]
 
 
 def columns(value: Structure) -> list[Plain]:

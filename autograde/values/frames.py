@@ -209,11 +209,15 @@ def _data_apart(got: Structure, expected: Structure) -> Difference:
             worst, column = each, name
     if worst is SAME:
         return SAME
-    worst = worst.in_words()
-    if worst.at:  # such as [3], or [3].x in a row of containers
-        row = labels[int(worst.at[1:].partition("]")[0])]
-        column += f".loc[{brief(row)}]"
-    return Difference(worst.distance, worst.symptom, column, worst.note, (got, expected))
+
+    def worded(_got: Plain, _expected: Plain, near: float) -> tuple[str, str, str]:
+        said, at = worst.in_words(near), column
+        if said.at:  # such as [3], or [3].x in a row of containers
+            row = labels[int(said.at[1:].partition("]")[0])]
+            at += f".loc[{brief(row)}]"
+        return at, said.symptom, said.note
+
+    return Difference(worst.distance, pair=(got, expected), worded=worded)
 
 
 def _dtype(column: Plain) -> str:

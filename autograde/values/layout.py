@@ -8,7 +8,6 @@ from itertools import islice
 from autograde.values import dispatch
 from autograde.values.base import (
     LARGEST,
-    NEAR,
     Plain,
     Structure,
     Table,
@@ -34,7 +33,7 @@ Row = tuple[str, Plain]
 """The name of a row, such as a key, and what stands in it."""
 
 
-def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
+def side_by_side(got: Plain, expected: Plain, where: str, near: float) -> Tables:
     mine, wanted = _rows(got), _rows(expected)
     if mine is None or wanted is None:
         return None, None
@@ -43,7 +42,7 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
         mine.sort(key=lambda row: order.get(row[0], len(order)))
     if not any(isinstance(got, kind) and isinstance(expected, kind) for kind in COMPARED):
         return _table(got, mine, where), _table(expected, wanted, where)
-    wrong = _wrong(mine, wanted, got)
+    wrong = _wrong(mine, wanted, got, near)
     missing = len(mine) if len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
     return (
@@ -83,15 +82,15 @@ def _order(item: Plain) -> tuple[bool, float, str]:
     return (not number, float(min(max(item, -1e300), 1e300)) if number else 0.0, repr(item))
 
 
-def _wrong(mine: list[Row], wanted: list[Row], got: Plain) -> list[int]:
+def _wrong(mine: list[Row], wanted: list[Row], got: Plain, near: float) -> list[int]:
     """Return the places of rows that are not as expected."""
     if isinstance(got, set | frozenset):
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         others = [*items][:MOST_COMPARED]
-        return [i for i in alone if all(differ(mine[i][1], other) for other in others)]
+        return [i for i in alone if all(differ(mine[i][1], other, near) for other in others)]
     pairs = zip(mine, _beside(mine, wanted, got), strict=True)
-    wrong = (i for i, ((_, item), other) in enumerate(pairs) if differ(item, other))
+    wrong = (i for i, ((_, item), other) in enumerate(pairs) if differ(item, other, near))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
 
 
@@ -106,9 +105,9 @@ def _beside(rows: list[Row], others: list[Row], value: Plain) -> list[Plain]:
     return beside + [MISSING] * (len(rows) - len(beside))
 
 
-def differ(item: Plain, other: Plain) -> bool:
+def differ(item: Plain, other: Plain, near: float) -> bool:
     """Return whether an item is marked as wrong beside the one that was expected."""
-    return other is MISSING or dispatch.apart(item, other).distance > NEAR
+    return other is MISSING or dispatch.apart(item, other).distance > near
 
 
 def _table(

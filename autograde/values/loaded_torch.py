@@ -29,7 +29,10 @@ def is_module(value: Any) -> TypeGuard[nn.Module]:
 
 
 def compute_on_one_thread() -> None:
-    """Have torch compute on one thread: in this thread, or from when it is imported."""
+    """Have torch compute on one thread: in this thread, or from when it is imported.
+
+    Kernels, workers and the reference do, so that the last digits are the same everywhere.
+    """
     if torch := loaded_torch():
         torch.set_num_threads(1)
     else:

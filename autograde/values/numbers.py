@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from autograde.values.base import (
     LARGEST,
-    NEAR,
     SAME,
     Difference,
     Table,
@@ -45,8 +44,8 @@ def apart(got: Any, expected: Any, as_array: Callable[[Any], Array]) -> Differen
     if not same_type(got, expected):
         return differs_in("dtype", dtype_of(got), dtype_of(expected), (got, expected))
 
-    def worded(got: Any, expected: Any) -> tuple[str, str, str]:
-        return in_words(as_array(got), as_array(expected))
+    def worded(got: Any, expected: Any, near: float) -> tuple[str, str, str]:
+        return in_words(as_array(got), as_array(expected), near)
 
     far = distance(one, two)
     return Difference(far, pair=(got, expected), worded=worded) if far else SAME
@@ -119,10 +118,10 @@ def _errors(got: Array, expected: Array) -> NDArray[np.float64]:
     return np.where(same, 0.0, np.nan_to_num(apart, nan=inf, posinf=inf))
 
 
-def first_difference(got: Array, expected: Array) -> tuple[int, ...]:
+def first_difference(got: Array, expected: Array, near: float) -> tuple[int, ...]:
     """Return the place of the first entry that is clearly off, or else of the one most off."""
     errors = _errors(got, expected)
-    clear = errors > SEEN * _scale(expected)
+    clear = errors > max(SEEN, near) * _scale(expected)
     return _place(int(clear.argmax()) if clear.any() else int(errors.argmax()), errors)
 
 
@@ -130,9 +129,9 @@ def _place(flat: int, of: Array) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(flat, of.shape))
 
 
-def wrong_entries(got: Array, expected: Array) -> NDArray[np.bool_]:
+def wrong_entries(got: Array, expected: Array, near: float) -> NDArray[np.bool_]:
     """Return an array of the shape of both: True where an entry is off."""
-    return _errors(got, expected) > NEAR * _scale(expected)
+    return _errors(got, expected) > near * _scale(expected)
 
 
 def _without_rounding(numbers: Array, scale: float) -> Array:
@@ -145,9 +144,9 @@ def _without_rounding(numbers: Array, scale: float) -> Array:
     return clear
 
 
-def in_words(got: Array, expected: Array) -> tuple[str, str, str]:
+def in_words(got: Array, expected: Array, near: float) -> tuple[str, str, str]:
     """Return where two arrays of one shape differ first, how, and what the errors share."""
-    place, scale = first_difference(got, expected), _scale(expected)
+    place, scale = first_difference(got, expected, near), _scale(expected)
     shown = (_without_rounding(np.asarray(each[place]), scale) for each in (got, expected))
     one, other = numerals(*map(entries, shown))
     at = str(list(place)) if place else ""
@@ -233,7 +232,7 @@ def _order(got: Array, expected: Array) -> str:
     return ""
 
 
-def side_by_side(got: Array, expected: Array, where: str) -> Tables:
+def side_by_side(got: Array, expected: Array, where: str, near: float) -> Tables:
     """Return tables of two arrays that differ, each the part around the first difference."""
     if expected.size == 0 or (got.size <= 1 and expected.size <= 1):
         return None, None
@@ -242,7 +241,7 @@ def side_by_side(got: Array, expected: Array, where: str) -> Tables:
     if got.shape != expected.shape or not comparable(got, expected):
         one, two = (_table(each, (0,) * each.ndim, where) for each in shown)
         return one, two
-    place, wrong = first_difference(got, expected), wrong_entries(got, expected)
+    place, wrong = first_difference(got, expected, near), wrong_entries(got, expected, near)
     if not wrong.any():
         return None, None
     got, expected = shown

@@ -86,8 +86,8 @@ def describe(value: Plain) -> str:
     return f"a tensor of shape {tuple(value.shape)}"
 
 
-def side_by_side(got: Tensor, expected: Tensor, where: str) -> Tables:
-    return numbers.side_by_side(_array(got), _array(expected), where)
+def side_by_side(got: Tensor, expected: Tensor, where: str, near: float) -> Tables:
+    return numbers.side_by_side(_array(got), _array(expected), where, near)
 
 
 def in_full(value: Tensor) -> Table | None:

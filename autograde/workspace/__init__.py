@@ -2,8 +2,8 @@
 
 project     the lessons that a student has, and the folder of the work
 update      puts lessons there and brings them up to date; merge: a single notebook
-lab         JupyterLab on them; name_errors: what its kernels say where a cell has not run yet
-jupyter/    JupyterLab's settings, and the script and style of its page
+lab         JupyterLab on them
+jupyter/    JupyterLab's settings, what each kernel runs first, and the script and style of its page
 validate    the one table of Validate
 grade_self  `autograde self`
 submit      `autograde submit`

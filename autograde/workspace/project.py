@@ -1,11 +1,12 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 
+from autograde.course.lesson_files import read_built
 from autograde.course.lessons import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course.package import NAMED
 from autograde.course.versions import checksums, other_rubrics
@@ -80,21 +81,12 @@ def find_project(start: Path, name: str = "") -> Project:
     )
 
 
-def read_notebook(path: Path) -> NotebookNode:
-    """Return a notebook as it was handed out.
-
-    Raises:
-        CourseError: it cannot be read; get the lesson again.
-    """
-    try:
-        return NotebookNode(nbformat.read(path, as_version=4))
-    except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise CourseError(f"{path} cannot be read; get the lesson again: {error}") from error
+read_released = partial(read_built, todo="Get the lesson again.")
 
 
 def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
     """Return a lesson as its notebook describes it, and the notebook."""
-    nb = read_notebook(path)
+    nb = read_released(path)
     facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
     points = {name: float(about["points"]) for name, about in facts.items() if about["grade"]}
     written = [name for name in points if facts[name]["solution"]]
@@ -137,7 +129,7 @@ def read_saved(project: Project, path: Path) -> tuple[Record, Path, Lesson, Note
         if path.resolve() == project.working(each).resolve()
     ]
     names = checksums(record.nb).keys()
-    alike = (each for each in released if names & checksums(read_notebook(each)).keys())
+    alike = (each for each in released if names & checksums(read_released(each)).keys())
     found = next((each for each in own if each.is_file()), None) or next(alike, None)
     if found is None:
         known = ", ".join(each.parent.name for each in released)

@@ -19,7 +19,7 @@ from autograde.files import visible_files, write_whole
 from autograde.grading.reading.parse import parse_file
 from autograde.progress import INDEX, write_page
 from autograde.workspace.merge import merge
-from autograde.workspace.project import Project, read_lesson, read_notebook
+from autograde.workspace.project import Project, read_lesson, read_released
 
 BEFORE = "before_update"
 LEFT = (
@@ -113,7 +113,7 @@ def _update(project: Project, released: Path) -> LessonUpdate | None:
 
     A notebook that comes from elsewhere, such as a backup, may have another version's rubrics.
     """
-    name, place, lesson = released.parent.name, project.working(released), read_notebook(released)
+    name, place, lesson = released.parent.name, project.working(released), read_released(released)
     if not place.exists():
         content, said = given(released), ["new"]
     else:
@@ -137,8 +137,8 @@ def _update(project: Project, released: Path) -> LessonUpdate | None:
 
 
 def _merged(project: Project, released: Path, students: NotebookNode) -> bytes:
-    lesson, kept = read_notebook(released), project.handed_out(released.parent.name) / released.name
-    merged = merge(read_notebook(kept) if kept.is_file() else lesson, students, lesson)
+    lesson, kept = read_released(released), project.handed_out(released.parent.name) / released.name
+    merged = merge(read_released(kept) if kept.is_file() else lesson, students, lesson)
     return f"{nbformat.writes(merged)}\n".encode("utf-8", "surrogatepass")
 
 

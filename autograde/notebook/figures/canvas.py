@@ -1,36 +1,24 @@
 """The base of every figure: one look, PNG bytes that repeat, and a text alternative."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from IPython.display import display
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Numbers = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 # Drawn at 144 dots an inch and shown at the 96 of a web page: sharp on laptop screens.
 DPI = 144
 SCREEN_DPI = 96
 EDGE = 9  # pixels of white around a figure
-WORD_GAP = 16  # pixels, more than between any two words
 
 STYLE = {
     "figure.dpi": DPI,
@@ -49,7 +37,6 @@ STYLE = {
     "ytick.labelcolor": "0.1",
     "hatch.linewidth": 0.7,
 }
-WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 
 
 class Picture:
@@ -134,53 +121,18 @@ def png_of(picture: Picture | Figure) -> bytes:
         pixels = _drawn(figure)
     plt.close(figure)
     # 256 colours are a third of the bytes, and the lossy part cannot be seen.
-    return _png(pixels.quantize(256, dither=Image.Dither.NONE))
-
-
-def groundless_png_of(picture: Picture) -> bytes:
-    """Render what is drawn and leave the rest clear, for colours that hold on any page."""
-    with style():
-        figure = picture.figure()
-        figure.set(facecolor="none", dpi=DPI)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()  # type: ignore[no-untyped-call]
-        pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))  # type: ignore[no-untyped-call]
-    box = pixels.getchannel("A").getbbox()
-    return _png(pixels.crop(box).quantize(256, Image.Quantize.FASTOCTREE))
-
-
-def _png(palette: Image.Image) -> bytes:
     small = BytesIO()
-    palette.save(small, "png")
+    pixels.quantize(256, dither=Image.Dither.NONE).save(small, "png")
     return small.getvalue()
 
 
 def _drawn(figure: Figure) -> Image.Image:
-    """Return the figure's pixels, cut down to what is drawn and a narrow white edge.
-
-    Drawing is slow, and savefig with a tight box draws twice. Here a second time is needed only
-    for what sticks out of its figure.
-    """
-    figure.set(facecolor="white", dpi=DPI)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
-    box = left, top, right, below = _ink(pixels)
-    # what is cut off reaches the border, except where the gap between two words lies there
-    if min(left, top, pixels.width - right, pixels.height - below) < WORD_GAP:
-        whole = figure.get_tightbbox()
-        width, height = figure.get_size_inches()
-        if min(whole.x0, whole.y0) < 0 or whole.x1 > width or whole.y1 > height:
-            raw = BytesIO()
-            canvas.print_figure(raw, dpi=DPI, bbox_inches=whole.padded(EDGE / DPI))
-            pixels = Image.open(raw).convert("RGB")
-            box = _ink(pixels)
-    return ImageOps.expand(pixels.crop(box), EDGE, "white")
-
-
-def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
-    """Return the box of what is not white."""
-    return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
+    """Return the figure's pixels, cut down to what is drawn and a narrow white edge."""
+    whole = BytesIO()
+    figure.savefig(whole, dpi=DPI, facecolor="white", bbox_inches="tight")
+    pixels = Image.open(whole).convert("RGB")
+    ink = ImageOps.invert(pixels).getbbox()
+    return ImageOps.expand(pixels.crop(ink), EDGE, "white")
 
 
 def screen_width(png: bytes) -> int:
@@ -198,35 +150,3 @@ def _data(png: bytes, alt: str, text: str) -> tuple[dict[str, Any], dict[str, An
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
     picture = {"alt": alt, "width": screen_width(png)}
     return data, {"image/png": picture, "drawn_by": drawn_by()}
-
-
-def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:
-    if values.dim() != dimensions:
-        raise ValueError(f"{name} must have {dimensions} dimensions, not {tuple(values.shape)}")
-    array: Numbers = values.detach().cpu().double().numpy().copy()
-    return array
-
-
-def mask_of(hidden: Tensor | None, shape: tuple[int, int]) -> Mask:
-    if hidden is None:
-        return np.zeros(shape, bool)
-    if tuple(hidden.shape) != shape:
-        raise ValueError(f"hidden must be {shape} as the values are, not {tuple(hidden.shape)}")
-    mask: Mask = hidden.detach().cpu().bool().numpy().copy()
-    return mask
-
-
-def labels_of(given: Sequence[str] | None, n: int, name: str) -> list[str]:
-    """Return the labels, with whitespace made visible where a label is nothing else."""
-    if given is None:
-        return [str(i) for i in range(n)]
-    if len(given) != n:
-        raise ValueError(f"{name} must be {n} labels, not {len(given)}")
-    return [text if text.strip() else text.translate(WHITESPACE) for text in given]
-
-
-def figure_of(ax: Axes) -> Figure:
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        raise ValueError("these axes belong to no figure")
-    return figure

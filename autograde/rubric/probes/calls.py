@@ -170,7 +170,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = ValueError) -> str:
-    """Return "refused" when a call raises a ValueError, or the error asked for, else what it did.
+    """Return REFUSAL when a call raises a ValueError, or the error asked for, else what it did.
 
     Raises:
         NotImplementedError: the exercise is untouched, and refuses nothing.

@@ -121,7 +121,7 @@ class LayerProbe(Probe):
         def run(x: Tensor) -> str:
             layer = self.build(**sizes).to(x if x.is_floating_point() else x.device)
             said = [refusal(layer.train(training), x) for training in (True, False)]
-            return max(said, key=lambda text: text != REFUSAL)
+            return next((each for each in said if each != REFUSAL), REFUSAL)
 
         typed = [f"{self.typed(**sizes)}(x) with x of shape {tuple(x.shape)}" for x in inputs]
         self.r.record(line, "refuses", run, [(x,) for x in inputs], typed)
@@ -204,7 +204,7 @@ def first_of(output: Any) -> Any:
 
 def _named(given: tuple[Tensor, ...]) -> dict[str, Tensor]:
     """Return a layer's inputs by the names that students read: x, y, ..."""
-    return dict(zip("xyzuvw", given, strict=False))
+    return dict(zip("xyzuvw"[: len(given)], given, strict=True))
 
 
 def _size_of(word: str, known: Mapping[str, Any]) -> int:

@@ -1,7 +1,7 @@
 """The rubric: a public cell that calls an answer on drawn inputs and records the outcomes.
 
 Each method of `Rubric` is a probe. Its first argument is a sentence of the contract, the rest is
-what to call. docs/authoring.md teaches them; every docstring has an example.
+what to call. docs/rubric.md lists them; every docstring has an example.
 """
 
 from __future__ import annotations

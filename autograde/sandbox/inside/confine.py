@@ -97,7 +97,10 @@ SCHEDULING = ((142, 118), (144, 119), (203, 122), (314, 274))
 """sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of the first process, which
 watches the others, nobody may change when and where it runs."""
 PRIORITIES = (((141, 140), 0), ((251, 30), 1))
-"""setpriority, ioprio_set, and their words for a single process; a user is several."""
+"""setpriority and ioprio_set, each with the first argument that stands for a single process.
+
+For all processes of a user or group both are refused: the first process may be one of them.
+"""
 FADVISE, MADVISE = (221, 223), (28, 233)
 COLD, PAGEOUT = 20, 21
 """Advice that makes Linux forget parts of files that all kernels can read."""

@@ -21,15 +21,15 @@ from autograde.values.loaded_torch import loaded_torch
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""
-LOWER = 2
-"""What watches a kernel, and what waits for it, runs before it."""
+NICE = 2
+"""Added to the kernel's nice value: the process that watches it and the grader come first."""
 CONNECTION = Path(HOME, ".connection.json")
 
 
 def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]) -> None:
     """Become a kernel; returns when it is shut down."""
     os.setsid()
-    os.nice(LOWER)
+    os.nice(NICE)
     os.chdir(HOME)
     sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
     os.environ.update(request["environment"])

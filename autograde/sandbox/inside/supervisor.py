@@ -142,11 +142,12 @@ class Watch:
         self._next_look = 0.0
         self._maps: dict[Path, int] = {}
         self._much = False
-        # processor seconds used before this cell; before the first cell there is no limit
+        # processor seconds used before this cell: None until the next look measures them, and
+        # infinite before the first cell, which has no limit yet
         self._before: float | None = math.inf
 
     def next_cell(self) -> None:
-        """Another cell begins; what was used before it is known at the next look."""
+        """Begin to count for another cell; the next look notes what was used before it."""
         self.cell += 1
         self._before = None
 

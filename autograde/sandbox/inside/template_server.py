@@ -3,7 +3,7 @@
     python -m autograde.sandbox.inside.template_server SOCKET UID FIRST COUNT PACKAGE [try]
 
 SOCKET is the number of an open socket on which requests arrive, each with descriptors: the line
-between the kernel and the grader, and the door of the kernel's control group if it has one.
+between the kernel and the grader, and cgroup.procs of the kernel's control group if it has one.
 If root starts it, it becomes the user UID, and kernels become COUNT users from FIRST on in turn.
 It ends when no grader is left at the other end.
 PACKAGE is that of the course, or empty; it is imported.
@@ -33,8 +33,11 @@ MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 2
 ITSELF = b"0"
 READ_AGAIN_SECONDS = 60
-MORE = 4
-"""The index of the first request that only a class makes: two workers ask for two kernels each."""
+OF_A_CLASS = 4
+"""With this request, counted from 0, a class is graded: two workers ask for two kernels at first.
+
+From then on it is worth importing what only some kernels need.
+"""
 
 
 def main() -> None:
@@ -70,7 +73,7 @@ def main() -> None:
             _become_kernel(json.loads(message), own_uid, *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
-        if number == MORE:  # a single submission should not wait for this
+        if number == OF_A_CLASS:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
 
@@ -137,12 +140,12 @@ def _try_wall(uid: int | None) -> None:
 
 
 def _become_kernel(
-    request: dict[str, Any], uid: int | None, number: int, *door: int, requests: socket.socket
+    request: dict[str, Any], uid: int | None, number: int, *procs: int, requests: socket.socket
 ) -> None:
     """In the child: leave the template's namespaces; the grandchild is first in the new ones."""
     line = socket.socket(fileno=number)
     try:
-        for each in door:
+        for each in procs:
             with suppress(OSError):  # this Linux does not let it in; its other limits hold
                 os.write(each, ITSELF)
             os.close(each)

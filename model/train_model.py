@@ -1,4 +1,4 @@
-"""Trains the models that come with the course, measures them, and writes their card.
+"""Trains the models in attention_course/model/, measures them, and writes their card, card.md.
 
 `make model` runs it, in about eight minutes of one core. Another processor adds up numbers in
 another order, so it finds other weights, as another seed would. The card belongs to the weights
@@ -6,17 +6,20 @@ beside it.
 """
 
 import json
+import math
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from safetensors.torch import save_file
 
 from attention_course.language import (
     VOCABULARY,
     Story,
+    encode,
     entropy,
     floor,
     is_grammatical,
@@ -29,7 +32,6 @@ from attention_course.trained import (
     answers,
     begin,
     course_model,
-    excess,
     jobs,
     new_model,
     without_head,
@@ -37,6 +39,7 @@ from attention_course.trained import (
 )
 from attention_course.training import loss_of, pairs, train
 
+HERE = Path(__file__).parent
 STEPS, BATCH, LR = 2500, 32, 3e-3
 SEEDS = {4: 5, 1: 3}  # how many random starts with so many heads; the card lists them all
 SHIPPED = {"heads_4": 1, "heads_1": 0}  # the seeds of those that come with the course
@@ -62,8 +65,8 @@ def main() -> None:
             if seed == SHIPPED[name]:
                 save(model, name)
     card = describe(told, held_out, seeds, round(sum(seconds) / len(seconds)))
-    (FILES / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-    (FILES / "card.md").write_text(page(card), encoding="utf-8")
+    (HERE / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    (HERE / "card.md").write_text(page(card), encoding="utf-8")
 
 
 def learned(model: TinyGPT, held_out: Sequence[Story]) -> dict[str, Any]:
@@ -141,6 +144,24 @@ def measured(model: TinyGPT, told: Sequence[Story], seen: set[str]) -> dict[str,
     }
 
 
+@torch.no_grad()
+def excess(model: torch.nn.Module, told: Sequence[Story]) -> float:
+    """Return how far the model's loss is above the lowest possible, in nats for each word.
+
+    It is exact: the mean over all words of KL(language || model), whichever word was drawn.
+    """
+    logs = model(pairs(told)[0]).log_softmax(dim=-1)  # (b, n, v)
+    total = 0.0
+    for row, story in enumerate(told):
+        for t, chances in enumerate(story.chances[:-1]):
+            own = logs[row, t, encode(chances)].tolist()
+            total += sum(
+                chance * (math.log(chance) - log)
+                for chance, log in zip(chances.values(), own, strict=True)
+            )
+    return total / sum(len(story.words) for story in told)
+
+
 def names_of(model: TinyGPT) -> list[str]:
     """Return each head as people write it, 1.1 for the first."""
     return [
@@ -172,11 +193,10 @@ def page(card: dict[str, Any]) -> str:
     def shares(of: dict[str, float]) -> str:
         return " | ".join(percent(of[kind]) for kind in kinds)
 
-    loader = PackageLoader("attention_course", ".")
     environment = Environment(  # noqa: S701  # Markdown, from numbers of our own
-        loader=loader, undefined=StrictUndefined, keep_trailing_newline=True
+        loader=FileSystemLoader(HERE), undefined=StrictUndefined, keep_trailing_newline=True
     )
-    template = environment.get_template("model_card.md.j2")
+    template = environment.get_template("card.md.j2")
     return template.render(
         card, kinds=kinds, best_of_seeds=best_of_seeds, shares=shares, percent=percent
     )
