@@ -141,7 +141,10 @@ class ModelProbe(LayerProbe):
         """
 
         def run(value: int) -> Any:
-            return getattr(self.build(**{name: value}), name, "there is none")
+            model = self.build(**{name: value})
+            if not hasattr(model, name):
+                raise ContractBroken(f"there is no attribute called {name}")
+            return getattr(model, name)
 
         typed = [f"{self.typed(**{name: value})}.{name}" for value in values]
         self.r.record(line, "call", run, [(value,) for value in values], typed)
