@@ -248,7 +248,7 @@ def _(r):
     table, many = r.normal(7, 7), [(r.tokens(7, 4, 5), r.tokens(7, 4, 5)) for _ in range(12)]
     r.idea.trains("the loss before each step, and AdamW's weights after the last", train, (table, many[:1], 0.05), (table, many[:6], 0.05))
     valley = [(torch.full((10, 1), 5), torch.tensor([[5]] * 9 + [[1]]))] * 12  # the loss falls far, then rises
-    r.trains("another lr, more steps, batches of other sizes", train, (table, many, 0.2), (10 * torch.eye(7), valley, 1.0), (r.normal(7, 7), [(r.tokens(7, 9, 3), r.tokens(7, 9, 3)), *many[:2]], 0.01))
+    r.trains("another lr, more steps, batches of other sizes, targets of -100", train, (table, many, 0.2), (10 * torch.eye(7), valley, 1.0), (r.normal(7, 7), [(r.tokens(7, 9, 3), r.tokens(7, 9, 3).masked_fill(r.uniform(9, 3) < -0.5, -100)), *many[:2]], 0.01))
     r.trains("batches that can be read only once", train, (table, many[3:7], 0.1), once=True)
     r.trains("in train() mode, whatever mode the model was in", train, (table, many[:4], 0.1), training=False)
     r.unchanged("leaves the batches as they were")
