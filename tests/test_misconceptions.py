@@ -299,6 +299,7 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         (lambda x: doubled_matrix(x).flip(-1), "other_places"),
         (lambda x: doubled_matrix(x).detach(), "without_gradient"),
         (lambda x: 2 * x, "not_refused"),
+        (lambda x: doubled_matrix(x) if x.ndim else x.nothing, "refused_otherwise"),
         (changing, "argument_changed"),
         (changing_a_leaf, "argument_changed"),
         (lambda x: 5 * doubled_matrix(x), "other_factor"),

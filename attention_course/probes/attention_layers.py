@@ -126,7 +126,9 @@ class AttentionProbe(LayerProbe):
             for name in self._linear:
                 name, _, in_heads = name.partition(".*")
                 kind = nn.ModuleList if in_heads else nn.Linear
-                part = getattr(layer, name, None)
+                if not hasattr(layer, name):
+                    raise ContractBroken(f"there is no attribute called {name}")
+                part = getattr(layer, name)
                 right = isinstance(part, kind)
                 found[name] = f"nn.{kind.__name__}" if right else type(part).__name__
             return found

@@ -74,9 +74,11 @@ class BlockProbes(Recorder):
 
             def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
                 for tensor in made:
-                    if _numbers_kept(tensor) >= many * n * n and not _only_mask(tensor):
-                        shape = tuple(tensor.shape)
-                        raise ContractBroken(f"a tensor of shape {shape} is made for {n} tokens")
+                    kept = _numbers_kept(tensor)
+                    if kept >= many * n * n and not _only_mask(tensor):
+                        whole = kept == tensor.numel()  # else it is a part that is written to
+                        size = f"shape {tuple(tensor.shape)}" if whole else f"{kept} numbers"
+                        raise ContractBroken(f"a tensor of {size} is made for {n} tokens")
                 keys = _keys_in_product(name, given, made, unit)
                 seen = 0 if sharp else _keys_in_product(name, given, made, values)
                 if seen > many * (block + 1):  # one more: the first token's context is a value

@@ -85,7 +85,10 @@ def parameters_by_use(
         del left[fits[0]]
     for name, shape in left.items():
         if name != MAY_LACK:
-            raise ContractBroken(f"no parameter plays the part of {name}, of shape {shape}")
+            alike = [each for each, weight in wanted.items() if _shape(weight) == shape]
+            missing = f"no parameter plays the part of {name}, of shape {shape}"
+            counted = f"; {len(alike)} of this shape are needed, {len(found.keys() & alike)} used"
+            raise ContractBroken(missing + (counted if len(alike) > 1 else ""))
     return found
 
 
@@ -138,7 +141,10 @@ class ModelProbe(LayerProbe):
         """
 
         def run(value: int) -> Any:
-            return getattr(self.build(**{name: value}), name, "there is none")
+            model = self.build(**{name: value})
+            if not hasattr(model, name):
+                raise ContractBroken(f"there is no attribute called {name}")
+            return getattr(model, name)
 
         typed = [f"{self.typed(**{name: value})}.{name}" for value in values]
         self.r.record(line, "call", run, [(value,) for value in values], typed)

@@ -143,6 +143,8 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
     if outcome.broken:  # the result itself is right, but cut off
         return not outcome.has_more
+    if outcome.error is not None:
+        return False  # its message says what went wrong
     wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
     return bool(wrong) and all(got is None or says_much(got) for got in wrong)
 
@@ -166,6 +168,13 @@ def _not_refused(outcome: Outcome, case: Case) -> bool:
         _refusal_in(expected) and not (isinstance(got, str) and got.startswith(meant))
         for got, expected in parts
     )
+
+
+def _refused_otherwise(outcome: Outcome, case: Case) -> bool:
+    """Return whether a refusal that is due came as an error of another kind."""
+    parts = _parts(outcome.value, case.outcome.value)
+    raised = outcome.error is not None or any(str(got).startswith("raises ") for got, _ in parts)
+    return raised and _not_refused(outcome, case)
 
 
 def _refusal_in(value: Plain) -> bool:
@@ -237,10 +246,18 @@ SLIPS = (
     ),
     Slip(
         "without_gradient",
-        "a gradient finds its way through any step.",
-        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
+        "a gradient arrives everywhere by itself.",
+        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass, "
+        "or which parameter is frozen?",
         _without_gradient,
         ("gradient",),
+    ),
+    Slip(
+        "refused_otherwise",
+        "an error of any kind refuses an argument.",
+        "Which kind does the exercise ask for? Check the argument before anything is computed.",
+        _refused_otherwise,
+        ("refuses", *RESULTS),
     ),
     Slip(
         "not_refused",

@@ -248,7 +248,7 @@ def _(r):
     table, many = r.normal(7, 7), [(r.tokens(7, 4, 5), r.tokens(7, 4, 5)) for _ in range(12)]
     r.idea.trains("the loss before each step, and AdamW's weights after the last", train, (table, many[:1], 0.05), (table, many[:6], 0.05))
     valley = [(torch.full((10, 1), 5), torch.tensor([[5]] * 9 + [[1]]))] * 12  # the loss falls far, then rises
-    r.trains("another lr, more steps, batches of other sizes", train, (table, many, 0.2), (10 * torch.eye(7), valley, 1.0), (r.normal(7, 7), [(r.tokens(7, 9, 3), r.tokens(7, 9, 3)), *many[:2]], 0.01))
+    r.trains("another lr, more steps, batches of other sizes, targets of -100", train, (table, many, 0.2), (10 * torch.eye(7), valley, 1.0), (r.normal(7, 7), [(r.tokens(7, 9, 3), r.tokens(7, 9, 3).masked_fill(r.uniform(9, 3) < -0.5, -100)), *many[:2]], 0.01))
     r.trains("batches that can be read only once", train, (table, many[3:7], 0.1), once=True)
     r.trains("in train() mode, whatever mode the model was in", train, (table, many[:4], 0.1), training=False)
     r.unchanged("leaves the batches as they were")
@@ -716,7 +716,7 @@ def climb(draw, name, one, curves, stages, levels, writes, learned=learned, unse
     def watched(steps):
         nonlocal done
         for batch in batches(*learned, steps):
-            if done in moments or done in (10, 20, 50) or done % 200 == 0:
+            if done in moments or done in (10, 20, 50, 100) or done % 200 == 0:
                 look()
             yield batch
             done += 1
@@ -972,11 +972,17 @@ no mask                      3        3.500–4.127   24–38%          26–53%
 # ## 7 Real text
 #
 # Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every
-# Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model has three
-# layers, and positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
+# Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model is twice as
+# wide, with positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
-# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 30 steps only. Run
-# by hand, the next cells take 1,200; then ours wrote: *The sequence of the base class attribute decords or the leaketivs ordered on insertion*.)
+# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 200 steps only. Run
+# by hand, the next cells take 1,200; then ours wrote: *The first insert to execute accessage to the mutable, but in the current line nested
+# by an assignments of an exception*.)
+#
+# **Predict, then run.** After how many steps is its loss below the table's?
+
+# %%
+my_guess = None  # a number of steps
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: letters as tokens
@@ -998,20 +1004,22 @@ def spell(one, number=150, start="\nThe ", **dials):
         so_far = torch.cat([so_far, sample(one(so_far[:, -64:])[:, -1], **dials)[:, None]], dim=1)
     return " ".join("".join(letters[i] for i in so_far[0].tolist()).split())
 
-# %% seconds=180 tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: real text, about three minutes; interrupt the kernel to stop
+# %% seconds=100 tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: real text, a minute or two; interrupt the kernel to stop
 torch.manual_seed(0)
-speller = TinyGPT(len(letters), 96, 64, num_heads=4, num_layers=3, dropout=0.0)
-pairs_of_letters = loss_of(counted(*lessons, len(letters)), *held_out).item()
-steps = 1200 if someone_is_there() else 30
-climb(picture(), "your GPT, letters", speller, {}, [(steps, 3e-3)], {"the best table of letter pairs": pairs_of_letters}, spell, lessons, held_out)
+speller = TinyGPT(len(letters), 96, 64, num_heads=4, num_layers=2, dropout=0.0)
+pairs_of_letters, spelling = loss_of(counted(*lessons, len(letters)), *held_out).item(), {}
+to_learn = [(1000, 6e-3), (200, 1e-3)] if someone_is_there() else [(200, 6e-3)]
+climb(picture(), "your GPT", speller, spelling, to_learn, {"the best table of letter pairs": pairs_of_letters}, spell, lessons, held_out)
+below = [step for step, loss in spelling["your GPT"] if loss < pairs_of_letters]
+beside(my_guess, below[0] if below else "not yet")
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: it goes on writing; turn the dials
 print(spell(speller, 600, temperature=0.7))
 
 # %% [markdown]
-# Once its loss is below that of the table, the model uses more than the last letter. Nobody knows the floor here: with real text there is the loss on text
+# Below the table's loss, the model uses more than the last letter. Nobody knows the floor here: with real text there is the loss on text
 # left out, and reading.
 #
 # ## 8 What goes wrong in practice
