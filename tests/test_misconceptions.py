@@ -313,6 +313,15 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         assert slips_of(answer) == [name]
 
 
+def test_who_refuses_by_another_error_is_not_told_to_refuse() -> None:
+    def refusing(x: Tensor) -> Tensor:
+        if not x.ndim:
+            raise Exception("no dimensions")
+        return doubled_matrix(x)
+
+    assert slips_of(refusing) == []
+
+
 class Projected(nn.Module):
     """A linear layer."""
 

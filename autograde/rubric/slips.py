@@ -156,13 +156,18 @@ def _raised(outcome: Outcome) -> bool:
 def _not_refused(outcome: Outcome, case: Case) -> bool:
     """Return whether a refusal is due that did not come, or came as an error of another kind.
 
-    Of an error that was returned the line says all that there is to say.
+    Of an error that was returned, and of a plain Exception, which is raised on purpose alone, the
+    line says all that there is to say.
     """
     due = case.outcome.value
     if outcome.error is not None:
         return outcome.error != NOT_REACHED and not outcome.broken and _refusal_in(due)
     parts = _parts(outcome.value, due)
-    return any(_refusal_in(expected) and got != RETURNED for got, expected in parts)
+    meant = (RETURNED, "raises Exception:")
+    return any(
+        _refusal_in(expected) and not (isinstance(got, str) and got.startswith(meant))
+        for got, expected in parts
+    )
 
 
 def _refused_otherwise(outcome: Outcome, case: Case) -> bool:
