@@ -20,8 +20,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+from autograde.course.cells import named_cells
 from autograde.course.lesson_files import read_measured, read_text
-from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.course.lessons import Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED

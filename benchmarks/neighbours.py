@@ -23,8 +23,9 @@ import nbformat
 import psutil
 
 from autograde.authoring.build import adopt
+from autograde.course.cells import grade_id
 from autograde.course.config import CONFIG
-from autograde.course.lessons import Lesson, choose, grade_id
+from autograde.course.lessons import Lesson, choose
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent

@@ -14,7 +14,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course.lessons import Exercise, Lesson, grade_id
+from autograde.course.cells import grade_id
+from autograde.course.lessons import Exercise, Lesson
 
 SEED = 7
 

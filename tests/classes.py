@@ -16,7 +16,8 @@ from sqlalchemy import text
 
 from autograde.authoring.build import adopt
 from autograde.authoring.variants import Variant, read_variants
-from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.cells import grade_id
+from autograde.course.lessons import Lesson, lessons
 from autograde.course.versions import notebook_of, versions
 from autograde.grading import pipeline
 from autograde.grading.batch import How, grade_class

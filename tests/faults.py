@@ -48,7 +48,7 @@ FAULTS = [
     ),
     Fault(
         "a claim counts alone", JUDGE,
-        "if not trusted and not _is_vouched(", "if False and not _is_vouched(",
+        "vouched = trusted or _is_vouched(", "vouched = True or _is_vouched(",
         "tests/test_claims.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
@@ -243,7 +243,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
-        "steps += _refused(FADVISE[column], 0)", "pass",
+        "    yield FADVISE, 0\n", "",
         "tests/test_wall.py -k 'test_a_kernel and sign'",
     ),
     # pages

@@ -5,7 +5,8 @@ from pathlib import Path
 import nbformat
 from classes import gradebook_of, make_course, put_file
 
-from autograde.course.lessons import Lesson, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import Lesson
 from autograde.grading.gradebook import save_scores
 from autograde.grading.record import Record, write_note
 from autograde.grading.sanitise import sanitise_text

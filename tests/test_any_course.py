@@ -83,7 +83,7 @@ def test_a_reference_that_cannot_be_recorded_is_refused_once(
     verdict = verdict_on(measured, "remainders", f"def remainders(x, m):\n    return {result}", 1)
     assert verdict.points == 0
     shown = to_display(verdict, [])["text/plain"]
-    assert f"returned {UNRECORDABLE[result]}, which cannot be recorded; return a set" in shown
+    assert f"returned {UNRECORDABLE[result]}, expected a set" in shown
 
 
 @pytest.mark.parametrize("command", [["check", "--measure"], ["check"], ["build"]])

@@ -24,7 +24,8 @@ from conftest import HERE, NEW, program
 from nbformat import NotebookNode
 from nightly import nightly
 
-from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.cells import grade_id
+from autograde.course.lessons import Lesson, lessons
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -473,6 +474,19 @@ def test_an_answer_that_does_not_end_is_interrupted_as_in_grading(
         assert "was interrupted: `center_rows(x)` did not end (in line " in fault
         with pytest.raises(CourseError, match="right variant endless fails"):
             measure(mine, seeds=[1])
+
+
+def test_an_answer_that_loses_an_interrupt_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "AGAIN_SECONDS", 0.1)
+    lost, until = 0, time.monotonic() + 10
+    with reference.interrupted_after(0.1):
+        while lost < 2 and time.monotonic() < until:
+            try:
+                while time.monotonic() < until:
+                    pass
+            except KeyboardInterrupt:
+                lost += 1
+    assert lost == 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone limits it")

@@ -24,9 +24,10 @@ from autograde.authoring.check import check_once, review
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, files_for_students, release
 from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
+from autograde.course.cells import named_cells
 from autograde.course.config import course_config
 from autograde.course.lesson_files import read_measured, read_text
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course.versions import source_of, versions
 from autograde.grading.running.reference import load, right_key
 from autograde.notebook.saved_notebook import MAY_RAISE

@@ -13,7 +13,8 @@ from working_copy import LESSON, make_project
 
 from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
-from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import Lesson, lessons
 from autograde.installed import Installed
 from autograde.notebook import lesson_here, recall, remember
 from autograde.progress import NOTES, PAGE, note, write_page

@@ -11,8 +11,9 @@ from classes import NO_WALL, file_of, put_file
 from conftest import HERE, program
 
 from autograde.authoring.lint import lint_source
+from autograde.course.cells import code_cells, named_cells
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CURRICULUM, Lesson, code_cells, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.marking.answers import Mark, Sent, WrittenAnswer, read_question, save

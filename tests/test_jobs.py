@@ -212,6 +212,13 @@ def test_a_cell_has_its_processor_time() -> None:
     assert printed(ran)[2] == "3\n"
 
 
+def test_a_cell_that_loses_interrupts_gets_more_of_them() -> None:
+    lost = "import time\nfor n in range(2):\n    try: time.sleep(60)\n    except: print(n)"
+    ran = run_job(job(("", lost), ("", "print('after')"), limits=Limits(cell_seconds=3)))
+    assert ran.problem is None
+    assert printed(ran) == ["0\n1\n", "after\n"]
+
+
 NOISY = {
     "half a character": ("print('\\ud83d')", "\ufffd\n"),
     "half a character in an error": ("raise ValueError('\\udc80')", ""),

@@ -303,6 +303,11 @@ def test_a_mask_is_judged_as_it_is() -> None:
             "if n < 1: return ValueError(n)",
             "future_mask(0) returns an error instead of raising it, expected a ValueError.",
         ),
+        (
+            "if n < 1: return ValueError",
+            "future_mask(0) returns an error instead of raising it, expected a ValueError.",
+        ),
+        ("if n < 1: return 'too small'", "future_mask(0) returns 'too small', expected a ValueE"),
     ],
 )
 def test_refusals(body: str, said: str) -> None:

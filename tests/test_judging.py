@@ -15,7 +15,8 @@ from attention_course.checks.of_attention import some_influence
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course.lessons import Exercise, Lesson, grade_id, lessons, named_cells
+from autograde.course.cells import grade_id, named_cells
+from autograde.course.lessons import Exercise, Lesson, lessons
 from autograde.course.versions import Version, notebook_of, versions
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record

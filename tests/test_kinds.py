@@ -38,6 +38,18 @@ def test_a_limit_may_be_0_and_a_check_may_find_nothing_to_measure() -> None:
     assert [Reading("their number", n, 2, limit=0).distance for n in (2, 3, nan)] == [0, inf, inf]
     assert share_of("zeros", np.zeros(4) == 0, 1.0).distance == 0
     assert worst([]).symptom == "gives its check nothing to measure"
+    assert worst([Reading("sixes", 2000, 333.3, 9)]).note == "Sixes is 2000, expected 333."
+
+
+RETURNED_INSTEAD = {"'no'": '"it isn\'t"', "-1": "a result", "None": "None", "False": "False"}
+"""What calls return in place of an error, each with another that is the same mistake."""
+
+
+def test_a_text_in_place_of_an_error_is_another_mistake_than_a_result() -> None:
+    for one, same in RETURNED_INSTEAD.items():
+        for other in RETURNED_INSTEAD.values():
+            got, known = (Outcome(value=f"returns {it}") for it in (one, other))
+            assert KINDS["refuses"].alike(got, known, 0) == (other == same)
 
 
 def test_each_python_words_a_division_by_zero_in_its_own_way() -> None:

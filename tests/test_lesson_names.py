@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import nbformat
 import pytest
 from classes import HERE, fill, judged, reference_answers
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
 from nightly import few, nightly
 from traitlets.config import Config
 
-from autograde.course.lessons import Lesson, lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import Lesson, lessons
 from autograde.course.versions import notebook_of, versions
 from autograde.grading.record import Record
 from autograde.grading.verdicts import _explained, rebound
@@ -67,10 +67,6 @@ def lesson_called(name: str) -> Lesson:
 @cache
 def right(name: str) -> dict[str, str]:
     return reference_answers(lesson_called(name))
-
-
-def code(source: str) -> NotebookNode:
-    return nbformat.v4.new_code_cell(source)
 
 
 @pytest.fixture
@@ -139,7 +135,7 @@ def graded(
     nb = fill(lesson, answers)
     for exercise, sources in above.items():
         place = nb.cells.index(named_cells(nb)[lesson.exercise(exercise).rubric_cell])
-        nb.cells[place:place] = [code(source) for source in sources]
+        nb.cells[place:place] = [new_code_cell(source) for source in sources]
     return judged(lesson, nb).verdicts
 
 
@@ -190,7 +186,7 @@ def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
 
 def test_an_answer_below_its_rubric_is_told_to_move() -> None:
     exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
-    nb = nbformat.v4.new_notebook(cells=[code(STUB), code("rubric")])
+    nb = new_notebook(cells=[new_code_cell(STUB), new_code_cell("rubric")])
     verdict = Verdict("answer", 0.0, 2.0, (), note="Not checked")
     for names, count in ((("answer", "test_answer"), 0), (("test_answer", "answer"), 1)):
         for cell, name in zip(nb.cells, names, strict=True):
@@ -232,9 +228,9 @@ def test_copies_of_the_lessons_own_cells_bind_nothing_anew(
 
 
 def test_the_page_names_a_students_cell_and_not_the_lessons() -> None:
-    released = nbformat.v4.new_notebook(cells=[code("len = 2"), code(STUB)])
+    released = new_notebook(cells=[new_code_cell("len = 2"), new_code_cell(STUB)])
     nb = deepcopy(released)
-    nb.cells.append(code("\n# mine, with a `tick`\nlen = 3"))
+    nb.cells.append(new_code_cell("\n# mine, with a `tick`\nlen = 3"))
     for number, cell in enumerate(nb.cells, start=1):
         cell.execution_count = number
     verdict = Verdict("answer", 0.0, 2.0, (), rebound={"max": 1, "min": 3, "sum": 9})

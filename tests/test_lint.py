@@ -9,7 +9,8 @@ from nbformat import NotebookNode
 
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
-from autograde.course.lessons import Lesson, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import Lesson
 
 
 def doubled(nb: NotebookNode) -> None:

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.authoring.sources import identify
-from autograde.course.lessons import grade_id
+from autograde.course.cells import grade_id
 from autograde.workspace.merge import CHANGED_TOO, merge
 
 Cells = list[NotebookNode]

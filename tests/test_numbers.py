@@ -3,6 +3,7 @@
 numbers.json has both.
 """
 
+import ast
 import html
 import itertools
 import json
@@ -20,6 +21,7 @@ from autograde.course.lessons import lessons
 
 LESSONS = lessons(HERE)
 NUMBERS = json.loads((HERE / "tests" / "numbers.json").read_text())
+GPU = (HERE / "docs" / "gpu.md").read_text()
 TABLES = [(lesson, name) for lesson in LESSONS for name in NUMBERS.get(lesson, [])]
 TEXTS = [(lesson, row) for lesson in LESSONS for row in NUMBERS["texts"].get(lesson, [])]
 """What a text says, and what has to be printed for it to be true: words, or a number that follows
@@ -78,6 +80,23 @@ def test_what_a_text_says_is_what_is_printed(lesson: str, row: list[Any]) -> Non
     others = other if len(other) == 1 else numbers(lesson, *other)
     for one, two in itertools.product(numbers(lesson, words, place), others):
         assert SIGNS[sign](one, two), f"{lesson} says: {says}"
+
+
+@pytest.mark.parametrize("row", NUMBERS["docs/gpu.md"])
+def test_what_a_text_says_of_a_gpu_stands_on_its_page(row: list[str]) -> None:
+    lesson, says, written = row
+    assert says in said(lesson), f"{lesson} no longer says: {says}"
+    assert written in GPU, f"{lesson} says: {says}"
+
+
+def test_the_figure_of_lesson_08_draws_the_page_of_a_gpu() -> None:
+    drawn = next(cell.source for cell in cells("08_fast_attention") if "\nH200 = {" in cell.source)
+    ways = ast.literal_eval(drawn.partition("H200 = ")[2].partition("\n}")[0] + "}")
+    lines = GPU.partition("### bfloat16")[2].partition("###")[0].splitlines()
+    columns = zip(*(line.split("|")[2:5] for line in lines if " ms, " in line), strict=True)
+    for (name, found), column in zip(ways.items(), columns, strict=True):
+        pairs = [NUMBER.findall(each.replace(",", "")) for each in column if " ms" in each]
+        assert found == tuple(list(map(float, each)) for each in zip(*pairs, strict=True)), name
 
 
 def test_pytorch_treats_an_empty_row_as_lesson_03_says() -> None:

@@ -13,7 +13,8 @@ from conftest import HERE
 from nbformat import NotebookNode
 from nightly import nightly
 
-from autograde.course.lessons import Lesson, grade_id, lessons, named_cells
+from autograde.course.cells import grade_id, named_cells
+from autograde.course.lessons import Lesson, lessons
 from autograde.notebook.explaining import is_demonstration
 from autograde.values.text import of_points
 

@@ -23,9 +23,10 @@ from nightly import nightly
 
 from autograde.authoring.build import generate
 from autograde.authoring.marks import students_version
+from autograde.course.cells import named_cells
 from autograde.course.config import CONFIG, course_config
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.record import NOTE
 from autograde.sandbox.wall import missing

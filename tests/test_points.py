@@ -16,8 +16,9 @@ from nightly import nightly
 
 from autograde.authoring import build as building
 from autograde.authoring.sources import changes, source_notebook, text_with_points
+from autograde.course.cells import named_cells
 from autograde.course.config import convert, course_config
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.gradebook import maxima, open_gradebook
 from autograde.report.classdata import read_class
 from autograde.sandbox.wall import missing

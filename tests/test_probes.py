@@ -48,7 +48,7 @@ def test_a_result_that_holds_itself_is_named() -> None:
         return rows
 
     said = sentences(lambda r, answer: r.call("rows", answer, r.normal(9, 2)), list, into_itself)
-    assert "returned a list that holds itself, which cannot be recorded" in said["rows"]
+    assert "returned a list that holds itself, expected a tensor" in said["rows"]
 
 
 class Attention(nn.Module):

@@ -329,6 +329,9 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     assert talk == {
         "without a submission here": [("gone", "")],
         "submitted a broken file": [("bad", "The file is empty.")],
+        "have a notebook that did not run to its end": [
+            ("slow", "The notebook ran longer than 300 s.")
+        ],
         "fell behind": [
             ("fell", "50% of the points, 75% in earlier lessons"),
             ("idle", "tried 1 of 2 exercises"),

@@ -8,7 +8,8 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from autograde.course.lessons import Lesson, grade_id
+from autograde.course.cells import grade_id
+from autograde.course.lessons import Lesson
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import NOT_OF_LESSON, restore
 from autograde.grading.record import Record

@@ -19,7 +19,8 @@ from conftest import HERE, program
 from nightly import nightly
 
 from autograde.authoring import dist as building
-from autograde.course.lessons import CURRICULUM, CourseError, lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import CURRICULUM, CourseError, lessons
 
 EXAMPLE = HERE / "examples" / "rain"
 LESSON = "01_a_wet_week"

@@ -10,13 +10,13 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 from conftest import HERE
-from nbformat import NotebookNode
 from pages import Outline, outline_of
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.site import LEFT_OUT, MADE, build_site, lesson_page, opening_of, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
+from autograde.course.lesson_files import read_built
 from autograde.course.lessons import CourseError, Lesson, lessons
 from autograde.progress import PRACTICE_FILE
 from autograde.values.text import of_points
@@ -27,10 +27,6 @@ QUOTING = lessons(HERE)["05_causal_attention"]
 READABLE = {".html", ".js", ".json", ".txt", ".md", ".ipynb", ".py", ".inv", ".css"}
 FEWEST_LETTERS = 16
 """A shorter line of an answer, such as `return x`, is found in any script."""
-
-
-def read(path: Path) -> NotebookNode:
-    return nbformat.read(path, as_version=4)
 
 
 def one_space(text: str) -> str:
@@ -46,7 +42,9 @@ def everything(site: Path) -> str:
 
 
 def solution_of(lesson: Lesson, *kinds: str) -> set[str]:
-    cells = zip(source_notebook(lesson).cells, read(lesson.released_notebook).cells, strict=True)
+    cells = zip(
+        source_notebook(lesson).cells, read_built(lesson.released_notebook).cells, strict=True
+    )
     of_kinds = ((cell, given) for cell, given in cells if cell.cell_type in kinds)
     return {line for cell, given in of_kinds for line in kept_back(cell.source, given.source)}
 
@@ -69,7 +67,7 @@ def secrets_of(lesson: Lesson) -> set[str]:
 @cache
 def given_by_all() -> str:
     """All that student versions say, as it is written and as it is shown."""
-    given = "\n".join(c.source for o in LESSONS for c in read(o.released_notebook).cells)
+    given = "\n".join(c.source for o in LESSONS for c in read_built(o.released_notebook).cells)
     return one_space(given + re.sub(r"[*`]", "", given))
 
 
@@ -93,7 +91,7 @@ def test_no_answer_is_on_the_site(text: str, lesson: Lesson) -> None:
 def test_an_answer_would_be_found(tmp_path: Path) -> None:
     lesson = QUOTING
     (tmp_path / "pages").mkdir()
-    nbformat.write(read(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
+    nbformat.write(read_built(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
     render(tmp_path / "pages", tmp_path / "site", "Lessons")
     text = everything(tmp_path / "site")
     solved = {one_space(line) for line in solution_of(lesson, "code")}
@@ -117,13 +115,13 @@ def test_no_data_for_the_judge_is_on_the_site(site: Path) -> None:
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_a_lesson_is_whole(outlines: dict[str, Outline], lesson: Lesson) -> None:
     page = outlines[f"{lesson.name}.html"]
-    executed = read(lesson.solution_notebook)
+    executed = read_built(lesson.solution_notebook)
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     figures = [o.metadata["image/png"]["alt"] for o in outputs if "image/png" in o.get("data", {})]
     pictures = [attributes.get("alt") for tag, attributes in page.attributes if tag == "img"]
     assert pictures == figures
     written = re.findall(r"^#+ (.*)$", "\n".join(
-        cell.source for cell in read(lesson.released_notebook).cells
+        cell.source for cell in read_built(lesson.released_notebook).cells
         if cell.cell_type == "markdown"
     ), re.MULTILINE)  # fmt: skip
     assert len(page.headings) == len(written)
@@ -211,7 +209,7 @@ def test_a_bad_page_fails_the_build(tmp_path: Path, page: str) -> None:
 
 def two_figures(course: Path) -> None:
     path = lessons(course)["02_causal_mask"].solution_notebook
-    nb = read(path)
+    nb = read_built(path)
     cell = next(c for c in nb.cells if "image/png" in str(c.get("outputs")))
     cell.outputs *= 2
     nbformat.write(nb, path)
@@ -219,7 +217,7 @@ def two_figures(course: Path) -> None:
 
 def another_build(course: Path) -> None:
     path = lessons(course)["02_causal_mask"].solution_notebook
-    nb = read(path)
+    nb = read_built(path)
     nb.cells.pop()
     nbformat.write(nb, path)
 

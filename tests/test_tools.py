@@ -24,8 +24,9 @@ from traitlets.config import Config
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import GROUPS, main
+from autograde.course.cells import grade_id
 from autograde.course.config import convert
-from autograde.course.lessons import Lesson, grade_id, lessons
+from autograde.course.lessons import Lesson, lessons
 from autograde.course.package import NEEDED
 from autograde.grading.limits import LIMITS
 from autograde.student_text import INTERRUPTED

@@ -15,7 +15,8 @@ import pytest
 from classes import LESSON, NO_WALL, contents, gradebook_of, make_course, scores
 from conftest import HERE, run
 
-from autograde.course.lessons import lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import lessons
 from autograde.course.versions import Version
 from autograde.grading import (
     coordinator,

@@ -194,6 +194,8 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "a key too many": ({1: 1, 2: 2}, {1: 1}, " should not have the key 2"),
     "an item of a set": ({1, 2}, {1, 3}, " lacks 3 and should not have 2"),
     "a value": ({"a": [1, 2]}, {"a": [1, 3]}, ", a at [1] is 2, expected 3"),
+    "a value of a number": ({1: [2]}, {1: [3]}, "[1][0] is 2, expected 3"),
+    "a class": (ValueError, "no", " returned a class (ValueError), expected 'no'"),
     "a set for a list of lists": ({1}, [[1], [2]], " is a set, expected a list"),
     "a set for a list of arrays": ({1}, [np.ones(2)], " is a set, expected a list"),
     "int for bool": (1, True, " is 1, expected True"),
@@ -216,7 +218,7 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
         [1e6, 8e-3], (1e6, 4e-3), "[1] is 0.0080, expected 0.0040",
     ),
     "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
-    "a student's own": (Mine(), 1.5, " returned a Mine, which cannot be recorded; return a float"),
+    "a student's own": (Mine(), 1.5, " returned a Mine, expected a float"),
     "another day": (
         date(2026, 3, 1), date(2026, 2, 28),
         " is datetime.date(2026, 3, 1), expected datetime.date(2026, 2, 28)",
@@ -329,9 +331,17 @@ def test_sums_are_spoken_of_where_the_numbers_are_shares() -> None:
     assert apart(off, identity).in_words().note == ""
 
 
-def test_a_float_where_an_int_is_expected_is_called_a_float() -> None:
+def test_the_types_of_scalars_that_look_alike_are_named() -> None:
     assert apart({"n": [2.0]}, {"n": [2]}).note == "It is a float; an int is expected."
-    assert apart(2.5, 2).note == ""
+    assert apart("True", True).note == "It is a str; a bool is expected."
+    assert apart(7, "7").note == "It is an int; a str is expected."
+    assert [apart(*pair).note for pair in ((2.5, 2), ("seven", 7), (3, "at most 2"))] == [""] * 3
+
+
+def test_an_item_beyond_a_full_table_is_shown_as_the_last() -> None:
+    table, _ = side_by_side([*range(9)], [*range(20)], "")
+    assert table
+    assert table.caption == "list of 9 items, the last of them"
 
 
 @pytest.mark.parametrize("kind", [np.zeros, torch.zeros, lambda n: pd.Series(np.zeros(n))])

@@ -13,15 +13,9 @@ from classes import LESSON, fill, grade_one, reference_answers
 from conftest import HERE, run
 from nbgrader.converters import GenerateAssignment
 
+from autograde.course.cells import grade_id, named_cells
 from autograde.course.config import convert, course_config
-from autograde.course.lessons import (
-    CURRICULUM,
-    CourseError,
-    Lesson,
-    grade_id,
-    lessons,
-    named_cells,
-)
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course.versions import (
     Version,
     checksums,

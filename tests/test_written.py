@@ -19,14 +19,8 @@ from nbgrader.api import Grade
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.course.lessons import (
-    CURRICULUM,
-    Lesson,
-    code_cells,
-    id_of_text,
-    lessons,
-    named_cells,
-)
+from autograde.course.cells import code_cells, id_of_text, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import MORE, restore

@@ -265,7 +265,7 @@ SAYS = {
     ),
     # honest work
     "figures": ("import matplotlib.pyplot as plt\nplt.plot([1, 2]);", "image/png"),
-    "pandas": ("import pandas as pd\nprint(pd.Series([1, 2]).sum())", "3"),
+    "seaborn": ("import seaborn as sns\nsns.heatmap([[1, 2], [3, 4]]);", "image/png"),
     "widgets": ("import ipywidgets\nipywidgets.IntSlider()", "IntSlider"),
     "warnings": ("import warnings\nwarnings.warn('careful')", "careful"),
     "threads": (

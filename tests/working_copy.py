@@ -9,7 +9,8 @@ from classes import reference_answers
 from conftest import HERE
 from nbformat import NotebookNode
 
-from autograde.course.lessons import lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import lessons
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
 

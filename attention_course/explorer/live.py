@@ -13,9 +13,9 @@ from attention_course.language import VOCABULARY
 
 HERE = Path(__file__).parent
 DIGITS = 4
-"""Of the numbers that are sent; the page shows two."""
+"""The decimals of the numbers that are sent; the page shows two."""
 LONGEST = 40
-"""Letters of a story's name."""
+"""The most letters of a story's name in the menu."""
 
 
 class StoryWidget(anywidget.AnyWidget):

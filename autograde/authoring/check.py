@@ -33,15 +33,17 @@ from autograde.rubric.session import PRACTICE_SEED
 
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
 CHECK_MARGIN = 2
-"""The least margin on a line of a check, whose limit is already six standard errors."""
+"""The least margin on a line that a check judges: the check's own limits are wide already."""
 FAR = 1000
 """A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. With fewer it is a draft: `check` and
 `build` say so, and go on."""
 ALL_GUESSED = (
-    "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
-    "which more results are possible, then run autograde check --measure"
+    "every line could be guessed, so none counts in grading: draw more cases with `r.rng`, or from "
+    "more inputs. A result that is the same on every seed is guessed with certainty, one of four "
+    "results 1 time in 4; of yes and no draw the order, of at least four cases. Then run autograde "
+    "check --measure"
 )
 NOTHING_RETURNED = (
     "every call returns None, so nothing is compared: call a helper that returns what the answer "
@@ -57,7 +59,7 @@ MOST_WATCHED = 0.2
 they came about. The others have to show it by their results."""
 
 Failures = dict[str, dict[str, list[str]]]
-"""What was said of lines that should be right, on each seed: by answer, then by line."""
+"""Why right answers fail lines: by answer, then by line, a sentence for each seed."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from autograde.values.base import BadData
 NOT_COMPARED = "nbval-ignore-output"
 """nbval's tag for a cell whose output may differ from machine to machine."""
 NUMBERS = re.compile(r"[-+.\de]+")
-"""What is left out of the text of a call, which names small inputs in full."""
+"""Numbers are left out of the text of a call, which holds small inputs in full."""
 
 
 def other_files(made: Path, committed: Path) -> Iterator[str]:

@@ -23,14 +23,8 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
-from autograde.course.lessons import (
-    CURRICULUM,
-    Exercise,
-    Lesson,
-    code_cells,
-    grade_id,
-    named_cells,
-)
+from autograde.course.cells import code_cells, grade_id, named_cells
+from autograde.course.lessons import CURRICULUM, Exercise, Lesson
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
 from autograde.notebook.saved_notebook import MAY_RAISE

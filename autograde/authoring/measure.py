@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 
 from autograde.authoring import expected
 from autograde.authoring.variants import read_variants
+from autograde.course.cells import grade_id
 from autograde.course.lesson_files import read_measured, read_text
-from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import (
     Lines,
     Measured,
@@ -49,9 +50,10 @@ MEASURED_SEEDS = range(1000, 1050)
 FLOOR = 2e-6
 """The smallest tolerance: some ten roundings of float32."""
 FLOOR_DOUBLE = 1e-10
-"""The same for results in float64, far below a rounding of float32."""
+"""The smallest tolerance for results in float64, far below a rounding of float32."""
 SAFETY = 10
-"""Tolerance over measured spread, and the least margin of a wrong variant over the tolerance."""
+"""A tolerance is this many times the measured spread; a wrong variant is off by this many
+tolerances."""
 GUESSED = 0.1
 """Outcomes that are guessed right more often than this could be said without computing them."""
 HOW_MEASURED = (FLOOR, FLOOR_DOUBLE, SAFETY, GUESSED)

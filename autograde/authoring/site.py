@@ -19,8 +19,9 @@ from nbformat import NotebookNode
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
+from autograde.course.cells import exercise_of
 from autograde.course.lesson_files import read_built
-from autograde.course.lessons import CourseError, Lesson, exercise_of, lessons, read_course
+from autograde.course.lessons import CourseError, Lesson, lessons, read_course
 from autograde.notebook.guesses import GUESS
 from autograde.values.text import number
 

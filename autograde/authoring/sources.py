@@ -9,8 +9,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.course.cells import grade_id, id_of_text
 from autograde.course.lesson_files import parse_text, text_of
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, grade_id, id_of_text
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson
 from autograde.files import write_whole
 from autograde.values.text import digest
 

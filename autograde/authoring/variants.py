@@ -11,8 +11,9 @@ from pathlib import Path
 
 from autograde.authoring.marks import own_answer
 from autograde.authoring.mutants import MUTATIONS, mutant
+from autograde.course.cells import named_cells
 from autograde.course.lesson_files import read_text, read_utf8
-from autograde.course.lessons import CourseError, Exercise, Lesson, lessons, named_cells, pick
+from autograde.course.lessons import CourseError, Exercise, Lesson, lessons, pick
 from autograde.grading.running.reference import no_python
 from autograde.installed import manual
 from autograde.rubric.names import names_of
@@ -32,7 +33,7 @@ FORM = (
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
 OTHER_WAYS = 2
-"""As many right variants of an exercise are shown to students who have solved it."""
+"""The most right variants of an exercise that are shown to students who have solved it."""
 
 
 @dataclass(frozen=True)

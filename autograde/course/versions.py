@@ -13,9 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograde.course.cells import named_cells
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import parse_text, read_built, read_measured, read_text
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.files import write_folder
 from autograde.grader import digest_of
 from autograde.student_text import named
@@ -25,7 +26,8 @@ if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
 WAYS_FILE = "other_ways.json"
-"""Kept with a version: right answers to show to whoever has found one. Students get none before."""
+"""Right answers in other styles, kept with a version; students who have solved an exercise see them
+on their feedback page."""
 ELSEWHERE = (
     "It can be graded in a course that has built that version; "
     "the manual says how, in grading.md (autograde --help says where it is)."

@@ -17,7 +17,7 @@ from nbconvert.filters import markdown2html, strip_ansi
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from autograde.course.lessons import grade_id
+from autograde.course.cells import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.outputs import PNG

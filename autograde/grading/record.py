@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import named_cells
+from autograde.course.cells import named_cells
 from autograde.course.versions import Version, source_of
 from autograde.grading.submission import NO_ANSWER, Marks, Problem
 from autograde.rubric.judge import Verdict

@@ -28,7 +28,8 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from autograde.course.lessons import Lesson, code_cells, named_cells
+from autograde.course.cells import code_cells, named_cells
+from autograde.course.lessons import Lesson
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
@@ -41,7 +42,7 @@ AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes lo
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
 LONG_SPACE = re.compile(r"\s{300}")
-"""At each place in it, a lexer looks ahead for its end."""
+"""White space this long: at each place in it, a lexer looks ahead for its end, which takes long."""
 WITHOUT_COLOURS = "text"
 """The lexer of pygments that takes a text as it is."""
 Highlight = Callable[[str], tuple[str, float]]

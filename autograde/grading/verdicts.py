@@ -11,11 +11,8 @@ from itertools import islice
 from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
 
-from autograde.course.lessons import (
-    Exercise,
-    code_cells,
-    named_cells,
-)
+from autograde.course.cells import code_cells, named_cells
+from autograde.course.lessons import Exercise
 from autograde.course.package import bring_in
 from autograde.course.versions import Version, notebook_of
 from autograde.grader import grader_of

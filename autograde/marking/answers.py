@@ -25,9 +25,10 @@ from nbgrader.api import (
 from sqlalchemy import and_, select, update
 from traitlets.config import Config
 
+from autograde.course.cells import named_cells
 from autograde.course.config import course_config
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CourseError, Lesson, Written, lessons, named_cells
+from autograde.course.lessons import CourseError, Lesson, Written, lessons
 from autograde.grading.feedback import MARK_SCHEME, from_markdown, shown_outputs
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.record import as_marked

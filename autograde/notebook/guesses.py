@@ -10,7 +10,7 @@ from autograde.rubric import runs
 from autograde.rubric.names import names_of
 
 GUESS = "my_guess"
-"""The name that holds a guess until `beside` shows it next to what it is."""
+"""The name that holds a guess until `beside` shows it next to the answer."""
 NO_GUESS = "No guess yet. Write one into the cell above, then run this one again."
 
 

@@ -74,11 +74,14 @@ def parts_of(lesson: Lesson) -> dict[str, str]:
 
 def talk_to(data: ClassData) -> dict[str, list[tuple[str, str]]]:
     """Return what students did, and who did it, each with a reason where there is more to say."""
-    broken = [(each.student, each.problem) for each in data.submissions if each.broken]
+    stopped = [each for each in data.submissions if each.problem]
     found = [(each, _behind(data, each)) for each in data.submissions if not each.broken]
     return {
         "without a submission here": [(student, "") for student in data.absent],
-        "submitted a broken file": broken,
+        "submitted a broken file": [(s.student, s.problem) for s in stopped if s.broken],
+        "have a notebook that did not run to its end": [
+            (s.student, s.problem) for s in stopped if not s.broken
+        ],
         "fell behind": [(each.student, reason) for each, reason in found if reason],
         "handed in the same file as others": _same_files(data),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import numpy as np
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -26,9 +27,6 @@ MOST_NAMED = 40
 LONGEST_NAME = 42
 """The characters of a line's name that fit beside the heatmap; the table has the full name."""
 
-LONGEST_STUDENT = 24
-"""The characters of a student's name that fit below it."""
-
 
 @dataclass(frozen=True)
 class Chart:
@@ -44,7 +42,7 @@ def distribution(shares: list[float]) -> Chart:
     axes = figure.subplots()
     percent = [100 * share for share in shares]
     edges = [*range(0, max(100, math.ceil(max(percent))) + 5, 5)]
-    axes.hist(percent, bins=edges, color="#2f6f8f", edgecolor="white")
+    seaborn.histplot(percent, bins=edges, ax=axes, color="#2f6f8f", edgecolor="white")
     axes.axvline(median(percent), color="black", linestyle="--", linewidth=1.2)
     axes.annotate(
         "median", (median(percent), 1), (0, 2), xycoords=("data", "axes fraction"),
@@ -52,7 +50,7 @@ def distribution(shares: list[float]) -> Chart:
     )  # fmt: skip
     axes.set(xlabel="percent of the points", ylabel="students", xlim=(0, edges[-1]))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.spines[["top", "right"]].set_visible(False)
+    seaborn.despine(figure)
     words = (
         f"Histogram of {len(shares)} scores in percent of the points: from "
         f"{min(shares):.0%} to {max(shares):.0%}, mean {fmean(shares):.0%}, "
@@ -67,18 +65,15 @@ def heatmap(data: ClassData, submissions: list[GradedSubmission]) -> Chart:
     states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
     names = [f"{short(name, LONGEST_NAME)}  {i}" for i, (_, name) in enumerate(lines, start=1)]
     few = len(submissions) <= MOST_NAMED
-    students = [short(each.student, LONGEST_STUDENT) for each in submissions] if few else []
-    upright = 0.07 * max(map(len, students), default=0)  # inches
-    figure = Figure(layout="constrained", figsize=(9, 1 + 0.21 * len(lines) + upright))
+    figure = Figure(layout="constrained", figsize=(9, 1.4 + 0.21 * len(lines)))
     axes = figure.subplots()
-    axes.pcolormesh(
-        states, vmin=-0.5, vmax=len(STATES) - 0.5, cmap=ListedColormap(COLOURS),
-        linewidth=0.6 if few else 0, edgecolor="white" if few else "none",
+    seaborn.heatmap(
+        np.array(states), vmin=-0.5, vmax=len(STATES) - 0.5, cmap=ListedColormap(COLOURS),
+        cbar=False, ax=axes,
+        linewidths=0.6 if few else 0, linecolor="white",
+        xticklabels=[each.student for each in submissions] if few else False,
+        yticklabels=names,
     )  # fmt: skip
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    axes.set_xticks(np.arange(len(students)) + 0.5, students, rotation=90)
-    axes.set_yticks(np.arange(len(names)) + 0.5, names)
     axes.tick_params(labelsize=8.5, length=0)
     axes.set_xlabel(f"{len(submissions)} students, the highest score on the left")
     _name_exercises(axes, [exercise for exercise, _ in lines])

@@ -214,26 +214,26 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[GradedSubmiss
         place = Place(student, lesson)
         entry = read_entry(place)
         with graded_notebook(place) as notebook:
-            if notebook is None:
-                continue
-            record = read_note(notebook)
-            yield GradedSubmission(
-                student=student,
-                score=max(0.0, marks.total()),
-                penalty=marks.penalty or 0.0,
-                by_hand=marks.waiting(),
-                held=marks.held(),
-                before=before.get(student),
-                problem=record.problem.words if record.problem else "",
-                cause=record.problem.cause if record.problem else "",
-                verdicts=record.verdicts,
-                written={name: _answer(marks, name) for name in marks.points if name in names},
-                version=record.grader,
-                walled=record.walled is not False,
-                earlier=record.earlier,
-                seconds=entry.seconds if entry else None,
-                file=_file(place, handed_out),
-            )
+            record = read_note(notebook) if notebook is not None else None
+        if record is None:
+            continue
+        yield GradedSubmission(
+            student=student,
+            score=max(0.0, marks.total()),
+            penalty=marks.penalty or 0.0,
+            by_hand=marks.waiting(),
+            held=marks.held(),
+            before=before.get(student),
+            problem=record.problem.words if record.problem else "",
+            cause=record.problem.cause if record.problem else "",
+            verdicts=record.verdicts,
+            written={name: _answer(marks, name) for name in marks.points if name in names},
+            version=record.grader,
+            walled=record.walled is not False,
+            earlier=record.earlier,
+            seconds=entry.seconds if entry else None,
+            file=_file(place, handed_out),
+        )
 
 
 def _file(place: Place, handed_out: list[NotebookNode]) -> str:

@@ -129,6 +129,8 @@ def worst(readings: list[Reading]) -> Difference:
     if not readings:
         return differs("gives its check nothing to measure")
     found = max(readings, key=lambda reading: reading.distance)
-    named = f"{found.what} is {found.value:.3g}, expected {found.wanted:.3g}"
+    both = (found.value, found.wanted)
+    value, wanted = (f"{x:.0f}" if 1000 <= abs(x) < 1e15 else f"{x:.3g}" for x in both)
+    named = f"{found.what} is {value}, expected {wanted}"
     text = found.symptom or named
     return Difference(found.distance, note=f"{text[0].upper()}{text[1:]}.")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograde.rubric.recording import REFUSAL, REFUSAL_BY, Case, Line, Outcome, Recording
+from autograde.rubric.recording import REFUSAL, REFUSAL_BY, RETURNED, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, differs, shorten
 from autograde.values.dispatch import apart, module_named, says_much
 
@@ -193,8 +193,13 @@ def same_error(got: Outcome, known: Outcome) -> bool:
 
 
 def _manner(value: Plain) -> Plain:
-    """Return how a call failed to refuse, without the message of what it raised."""
-    return value.partition(":")[0] if isinstance(value, str) else value
+    """Return how a call failed to refuse: of what it raised the name, of a result what kind of."""
+    if not isinstance(value, str) or not value.startswith("returns "):
+        return value.partition(":")[0] if isinstance(value, str) else value
+    if value.startswith(("returns '", 'returns "')):
+        return "returns a text"
+    telling = (RETURNED, "returns None", "returns True", "returns False")
+    return value if value in telling else "returns a result"
 
 
 def is_given(case: Case) -> bool:

@@ -33,7 +33,7 @@ ALIKE = 4.0
 MOST = 2
 """The most beliefs that are named for one answer."""
 FEWEST = 2
-"""Where two mistakes may be at work, one is named for this many wrong cases: one may be chance."""
+"""The fewest cases for which one of two mistakes at work together is named: one may be chance."""
 
 Place = tuple[int, int]
 """A case of a rubric, by the place of its line and its place in the line."""

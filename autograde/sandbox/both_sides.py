@@ -7,9 +7,9 @@ SOCKETS = "/ipc"
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Processors that the system call filter supports: their column of numbers, their architecture."""
 MEMORY, PROCESSOR = "memory", "processor time"
-"""What the kernel is ended for."""
+"""The limits for which the kernel is ended."""
 CELL, CELL_MEMORY = "processor time of a cell", "memory of a cell"
-"""What a cell is interrupted for."""
+"""The limits for which a cell is interrupted."""
 NEXT_CELL, SAY_TIME = 0, 255
 """Orders besides the signal numbers: another cell begins; say how much time was used."""
 

@@ -21,7 +21,7 @@ def watches_used_up() -> str:
 def used_up(files: int) -> str:
     """Return what this user gets no more of, with so many open files a process; "" if enough.
 
-    For a process of one thread: for a moment it may have few open files itself.
+    Call it in a process of one thread: for a moment that limit holds for this process itself.
     """
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))

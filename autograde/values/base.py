@@ -15,7 +15,7 @@ from autograde.values.text import short
 MAX_ENTRIES = 1_000_000
 """The most entries of a tensor or an array that is recorded."""
 TOO_MANY = f"more than {MAX_ENTRIES:,} entries"
-"""What a larger one has."""
+"""What is said of a larger one."""
 MAX_KEYS = 5_000
 """The most items of a set, or keys of a dict that are not text: a made-up set of more could be
 built to make hashing slow."""
@@ -173,8 +173,8 @@ def unrecordable(value: Plain) -> str:
     match value:
         case Unrecordable():
             return value.what
-        case Structure("function"):
-            return f"a function ({value.name})" if value.name else "a function"
+        case Structure("function" | "class"):
+            return f"a {value.what} ({value.name})" if value.name else f"a {value.what}"
     return next(filter(None, map(unrecordable, inside(value))), "")
 
 

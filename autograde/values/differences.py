@@ -27,13 +27,13 @@ MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
 
 NOTHING = 1e-12
-"""What a float is measured by where 0 is expected."""
+"""Where 0 is expected, a float's distance is relative to this number."""
 
 PART = 1e-6
 """A float in a tuple is measured by its own size, and at least by this share of the largest."""
 
 WHOLE_FLOATS = 2**53
-"""Up to here each whole number is a float of its own."""
+"""Up to this size, every whole number can be written as a float exactly."""
 
 
 def apart(got: Plain, expected: Plain) -> Difference:
@@ -59,13 +59,13 @@ def other(got: Plain, expected: Plain) -> Difference:
     pair = (got, expected) if _laid_out(got) and _laid_out(expected) else None
     scalars = bool | int | float | complex | str | bytes
     if isinstance(expected, scalars) and isinstance(got, scalars):
-        note = _whole_float(got, expected) or _first_character(got, expected)
+        note = _other_type(got, expected) or _first_character(got, expected)
         spell = _spelling([got], [expected])
         said = f"is {short(spell(got), 160)}, expected {short(spell(expected), 160)}"
         return differs(said, note, pair)
     wanted = dispatch.describe(expected)
     if what := unrecordable(got):
-        return differs(f"returned {what}, which cannot be recorded; return {wanted}")
+        return differs(f"returned {what}, expected {wanted}")
     return differs(f"is {dispatch.describe(got)}, expected {wanted}", pair=pair)
 
 
@@ -79,10 +79,13 @@ def _laid_out(value: Plain) -> bool:
     return isinstance(value, list | tuple | set | frozenset | dict | str | bytes | Structure)
 
 
-def _whole_float(got: Plain, expected: Plain) -> str:
-    """Return a sentence on a whole number that came as a float, or ""."""
-    whole = type(got) is float and type(expected) is int and got == expected
-    return "It is a float; an int is expected." if whole else ""
+def _other_type(got: Plain, expected: Plain) -> str:
+    """Return a sentence on the types of scalars that look alike, such as 1 and "1", or ""."""
+    alike = got == expected or str(got) == str(expected)
+    if not alike or type(got) is type(expected):
+        return ""
+    one, other = ("an int" if type(x) is int else f"a {type(x).__name__}" for x in (got, expected))
+    return f"It is {one}; {other} is expected."
 
 
 def _first_character(got: Plain, expected: Plain) -> str:
@@ -176,7 +179,7 @@ def _dicts(got: dict[Plain, Plain], expected: dict[Plain, Plain]) -> Difference:
     keys = (("", dispatch.apart(mine, key)) for mine, key in pairs if mine is not key)
     items = (
         (
-            f", {key if isinstance(key, str) else repr(key)}",
+            f", {key}" if isinstance(key, str) else f"[{key!r}]",
             dispatch.apart(got[mine], expected[key]),
         )
         for mine, key in pairs

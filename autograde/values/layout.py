@@ -130,7 +130,9 @@ def _table(
     alone = [named and bool(beside) and other is MISSING for other in others]
     caption = [_with_count(value, len(rows)), where]
     if len(rows) > LARGEST and shown:
-        caption.append(f"{start + 1} to {start + len(shown)} of them")
+        last = len(shown) == 1
+        places = "the last" if last else f"{start + 1} to {start + len(shown)}"
+        caption.append(f"{places} of them")
     labels = tuple(name for name, _ in shown)
     return Table(
         ", ".join(filter(None, caption)),

@@ -61,7 +61,8 @@ def to_plain(value: Any, within: Within) -> Plain:
         parts = {each.name: getattr(value, each.name, None) for each in fields(value)}
         return _structure("dataclass", value, parts, within)
     if callable(value):
-        return Structure("function", getattr(value, "__name__", ""))
+        what = "class" if isinstance(value, type) else "function"
+        return Structure(what, getattr(value, "__name__", ""))
     return Unrecordable(f"a {type(value).__name__}")
 
 
@@ -162,7 +163,7 @@ def describe(value: Plain) -> str:
     match value:
         case Unrecordable():
             return value.what
-        case Structure("module" | "function"):
+        case Structure("module" | "function" | "class"):
             return f"the {value.what} {value.name}"
         case Structure():
             parts = f"({', '.join(value.parts)})" if value.what == "named tuple" else ""
@@ -191,7 +192,7 @@ def cast_like(value: Plain, like: Plain) -> Plain:
 
 def says_much(value: Plain) -> bool:
     match value:
-        case None | bool() | Unrecordable() | Structure("function"):
+        case None | bool() | Unrecordable() | Structure("function" | "class"):
             return False
         case str() | bytes():
             return len(value) >= FEW

@@ -10,7 +10,7 @@ from uuid import uuid4
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import grade_id
+from autograde.course.cells import grade_id
 from autograde.values.text import digest
 
 CHANGED_TOO = "You changed the cell above, and so did the lesson. Yours was kept. The lesson's is:"

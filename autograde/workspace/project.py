@@ -6,8 +6,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograde.course.cells import named_cells
 from autograde.course.lesson_files import read_built
-from autograde.course.lessons import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
+from autograde.course.lessons import MINUTES, CourseError, Exercise, Lesson, Written
 from autograde.course.package import NAMED
 from autograde.course.versions import checksums, other_rubrics
 from autograde.grading.reading.parse import parse_file

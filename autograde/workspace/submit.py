@@ -10,7 +10,8 @@ from io import BytesIO
 from pathlib import Path
 
 from autograde import progress
-from autograde.course.lessons import CourseError, named_cells, pick
+from autograde.course.cells import named_cells
+from autograde.course.lessons import CourseError, pick
 from autograde.files import write_whole
 from autograde.rubric.names import names_of
 from autograde.student_text import named

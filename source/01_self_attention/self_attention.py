@@ -727,7 +727,7 @@ my_guess = None  # two numbers from 0 to 1
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: your function in the trained model
 @torch.no_grad()
-def animal_with(words, donor, start=0):
+def animal_with(words, donor, start=0, measure=animal):
     """How much of an animal the bat is if a head of layer 1 hands on your numbers at the last word; head 1.1 starts at 0, 1.2 at 12, …"""
     head = slice(start, start + 12)
     matrices = (linear.weight[head].T for linear in (attention.W_query, attention.W_key, attention.W_value))
@@ -740,7 +740,7 @@ def animal_with(words, donor, start=0):
 
     hook = attention.out_proj.register_forward_pre_hook(replace)
     try:
-        return animal(model, words)
+        return measure(model, words)
     finally:
         hook.remove()
 
@@ -772,9 +772,21 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 # demonstration: exchange a head's output
 explore_story(model, *sentences)
 
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: the same with your numbers
+in_cave = beginnings[0]
+looks = {  # (2, 4, 11, 11): each layer, each head
+    "cave": (in_cave, attention_of(model, in_cave)),
+    "cave, the gym's twelve numbers": (in_cave, animal_with(in_cave, in_gym, measure=attention_of)),
+    "gym": (in_gym, attention_of(model, in_gym)),
+}
+print("head 2.3, at bat")
+for name, (words, weights) in looks.items():
+    row = weights[1, 2, -1]
+    print(f"{name:>30}: " + ", ".join(f"{words[at]} {row[at]:.2f}" for at in row.argsort(descending=True)[:4].tolist()))
+
 # %% [markdown]
-# Before, *bat* looks at *he* (0.24), *in* (0.20), *sees* (0.16) and itself (0.16). After, it gives itself 0.68, nearly as in the gym (0.65). **The
-# second layer looks elsewhere because of twelve numbers in the first.**
+# With the gym's numbers *bat* looks mostly at itself, nearly as in the gym. **The second layer looks elsewhere because of twelve numbers in the first.**
 #
 # ## 7 What goes wrong in practice
 #

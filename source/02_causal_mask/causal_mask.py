@@ -596,11 +596,13 @@ beside(my_guess, better["not renormalised"])
 # without any mask, the same parameters make a worse model. Read word by word, most answers come back, as nothing follows the last
 # word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
-# Your mask in the explorer: press words, and see what is hidden from each.
+# Your mask in the explorer: press words, and see what is hidden from each. Then try the other ways, or write one: let each word see only the last few
+# words. At how few does the bat come alive?
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask
-explore_story(with_attention(course_model(), Masked, make_weights=tril_causal_weights), gym, head="2.2", word="the")
+way = tril_causal_weights  # then not_masked, not_renormalised, or a function of your own: (scores, d_k) -> weights
+explore_story(with_attention(course_model(), Masked, make_weights=way), gym, head="2.2", word="the")
 
 # %% [markdown]
 # ## 6 What goes wrong in practice

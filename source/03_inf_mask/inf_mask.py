@@ -422,7 +422,7 @@ def row_at(gap):
     return chart(bars, rows, gap), f"Hidden score {gap} above the visible ones. Rows that are lost: {', '.join(lost) or 'none'}."
 
 
-explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way and by yours, in float16 and float32.", gap=[0, 10, 16, 17, 18, 100, 103, 104, 10000])
+explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way and by yours, in float16 and float32.", gap=[17, 0, 10, 16, 18, 100, 103, 104, 10000])
 
 # %% [markdown]
 # Lesson 02's way loses its row at 18 in float16, and at 104 in float32. Shortly before, its weights are already wrong. Yours shows the
@@ -744,13 +744,19 @@ def written(way):
     return " ".join(decode(so_far[8:]))
 
 
-beside(my_guess, ", ".join(way.__name__ for way in (no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added) if passes(way, plain)))
-print(f"{'':>15}    random     zeros    loss")
-for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added):
-    chances = think(new_ids, positions_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
-    loss = nn.functional.nll_loss(chances.log().flatten(0, 1), targets.flatten()).item()
-    at_random, with_zeros = ("passes" if passes(way, scores) else "fails" for scores in (plain, plain.round()))
-    print(f"{way.__name__:>15}   {at_random:>7}   {with_zeros:>7}   {loss:5.2f}\n{'':>18}… {written(way)}")
+def tried(*ways):
+    """Print what both tests, the loss and a story say of each way."""
+    print(f"{'':>15}    random     zeros    loss")
+    for way in ways:
+        chances = think(new_ids, positions_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
+        loss = nn.functional.nll_loss(chances.log().flatten(0, 1), targets.flatten()).item()
+        at_random, with_zeros = ("passes" if passes(way, scores) else "fails" for scores in (plain, plain.round()))
+        print(f"{way.__name__:>15}   {at_random:>7}   {with_zeros:>7}   {loss:5.2f}\n{'':>18}… {written(way)}")
+
+
+mistakes = no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added
+beside(my_guess, ", ".join(way.__name__ for way in mistakes if passes(way, plain)))
+tried(right, *mistakes)
 
 # %% [markdown]
 # (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) `mask_of_scores` takes a score of exactly 0 for False. The quick test finds it only where
@@ -758,6 +764,16 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 # right, while the loss is five to seven times as high. One story proves little. So look at the loss, and test a mask on scores that contain
 # zeros: only that test catches all five.
 #
+# **Does it catch yours?** Write a sixth mistake, one that passes both tests. How high can you drive the loss?
+
+# %% tags=["raises-exception"]
+def sixth(scores):
+    return right(scores)  # change this line
+
+
+tried(sixth)
+
+# %% [markdown]
 # ## Summary
 #
 # - **Minus infinity** before the softmax gives a weight of exactly 0, needs no second division, and works at any gap.

@@ -68,11 +68,11 @@ def look(model, told):
 
 
 def learn(model, few, new, steps=300):
-    """Train on the few stories; every 25 steps look at them, and at the new ones."""
+    """Train on the few stories; every 25 steps, and at last, look at them and at the new ones."""
     seen = []
     for step, _ in enumerate(train(model, *pairs(few), steps=steps), start=1):
-        if step % 25 == 0:
-            seen.append((look(model, few), look(model, new)))
+        if step % 25 == 0 or step == steps:
+            seen.append([look(model, told) | {"step": step} for told in (few, new)])
             model.train()
     model.eval()
     return seen
@@ -143,7 +143,7 @@ def curves(runs, lowest_loss, guessing):
     """Loss and right answers against steps, a line for each run."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     for (name, seen), colour in zip(runs.items(), ("#1f6f8b", "#b5541c")):
-        steps = [25 * (i + 1) for i in range(len(seen))]
+        steps = [at["step"] for at in seen]
         left.plot(steps, [at["loss"] for at in seen], color=colour, label=name, marker="o", ms=3)
         right.plot(steps, [100 * at["right"] for at in seen], color=colour, label=name, marker="o", ms=3)
     left.axhline(lowest_loss, color="0.4", ls=":", label="lowest possible on new stories")

@@ -183,20 +183,33 @@ show(
 )
 
 # %% [markdown]
-# The mask is made once, for the longest sentence the layer will ever see: the **context length**. A shorter sentence uses its top left corner,
-# `mask[:n, :n]`. And a longer one? A slice beyond the end is no error in Python, it is just shorter.
+# The mask is made once, for the longest sentence the layer will ever see: the **context length**. But sentences are shorter.
+
+# %% tags=["raises-exception"]
+mask = future(6).cpu()  # made once, for six tokens
+for n in (6, 3, 1):
+    scores = torch.zeros(n, n)
+    try:
+        hidden = scores.masked_fill(mask, -math.inf)  # change this line
+        print(f"n = {n}: scores {tuple(hidden.shape)}, {int(hidden.isinf().sum())} of them hidden")
+    except RuntimeError as error:
+        print(f"n = {n}: RuntimeError: {error}")
+
+# %% [markdown]
+# Three tokens raise an error. One token raises none, and that is worse: its score **broadcasts**, and becomes 36. **Change the line until there are
+# n × n scores**, of which 15, 3 and 0 are hidden.
 #
-# **Predict, then run.** A layer for one token has a 1 × 1 mask. It gets 8 tokens. How many of the 64 scores does `mask[:8, :8]` hide?
+# **Predict, then run.** And a sentence that is too long? A layer for one token has a 1 × 1 mask. It gets 8 tokens. How many of the 64 scores are hidden?
 
 # %%
 my_guess = None  # a number from 0 to 64
 
 # %%
-beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, :8], float("-inf")).isinf().sum()))
+beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1), -math.inf).isinf().sum()))
 
 # %% [markdown]
-# A 1 × 1 mask **broadcasts** to any size, and its one entry hides nothing: no error, and every word sees the future. (Larger masks raise an error about
-# "tensors a and b".) So a good layer checks first, and says what is wrong.
+# Now the mask broadcasts, and its one entry hides nothing: no error, and every word sees the future. (Masks for more tokens raise an error about
+# "tensors a and b", as above.) So a good layer checks first, and says what is wrong.
 #
 # Where does the layer keep its mask? A module can hold a tensor in three ways. Here is one triangle in all three.
 
@@ -722,8 +735,38 @@ print(f"in {len(named)} stories: from {min(named):.2f} to {max(named):.2f}")
 explore_story(yours, asking["outside", "upstairs"], "Anna has a ball . Tom has two books . she", head="2.1")
 
 # %% [markdown]
-# A quarter, as by guessing. The last word looks at *has*, and at no place.
+# A quarter, as by guessing. The last word looks at *has*, and at no place. Yet 35% of the answers to *where* were right.
 #
+# **Predict, then run.** Anybody may be *inside*, *outside*, *upstairs* or *downstairs*, or in the *cave*, *barn*, *gym* or *shop*. Which places does
+# your model always name when they are right?
+
+# %%
+my_guess = None  # some of the eight places
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: right answers to “where” in 400 stories, place by place
+more = stories(400, seed=5)
+ids, targets = pairs(more)
+with torch.no_grad():
+    good = yours(ids).argmax(dim=-1) == targets  # (400, n)
+by_place = {place: [] for place in [*rooms, "cave", "barn", "gym", "shop"]}
+for number, story in enumerate(more):
+    for answer_told in story.notes.answers:
+        if answer_told.kind == "where":
+            by_place[story.words[answer_told.stop - 2]].append(good[number, answer_told.start : answer_told.stop].all().item())  # then a full stop
+beside(my_guess, [place for place, ones in by_place.items() if all(ones)])
+for place, ones in by_place.items():
+    print(f"{place:>10}: {sum(ones):2} of {len(ones):2} answers right")
+
+# %% [markdown]
+# **It never misses a cave or a gym.** At *the*, layer 1 looks at the place. Ask in stories of your own: is it the number of people, or the kind of place?
+
+# %% tags=["raises-exception"]
+own = "Anna is in the barn . she sees a bat . where is Anna ? she's in the"  # then others
+print(", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(yours, begin(own)).items())[:3]))
+explore_story(yours, own, head="1.1")
+
+# %% [markdown]
 # ## 6 What goes wrong in practice
 #
 # **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 2 says what to use.
@@ -736,7 +779,7 @@ explore_story(yours, asking["outside", "upstairs"], "Anna has a ball . Tom has t
 # - The bias of the keys cancels in the softmax.
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.
 #
-# **Next.** Only about a third of the questions *where* are answered. Each word has one row of weights, so it gets one mixture of what came before. Is that
+# **Next.** Who is upstairs and who is outside, it only guesses. Each word has one row of weights, so it gets one mixture of what came before. Is that
 # too little? In lesson 06 it gets several.
 
 # %%

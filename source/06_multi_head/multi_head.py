@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Several heads: one word looks in several places
 #
-# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is …* With one head a layer, the course's model answered a third
-# of such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
+# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is …* With one head a layer, the course's model only guessed at
+# such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
 # between two of these words. Of 840 such exchanges, how many change an answer? Run the next two cells.
 
 # %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -168,7 +168,7 @@ for name, error in errors.items():
 #
 # ## 2 Heads side by side
 #
-# The plain way: several `CausalAttention` layers read the same x, and their outputs are put next to each other, **concatenated**.
+# The plain way: several `CausalAttention` layers read the same x, and their outputs are **concatenated**, put side by side.
 #
 # ```
 #                ┌─ head 0 ─►  (b, n, d_out) ─┐
@@ -179,7 +179,7 @@ for name, error in errors.items():
 # ### Exercise: `MultiHeadAttentionWrapper` (2 points)
 #
 # `self.heads` is an `nn.ModuleList` of `CausalAttention` layers, each built with the constructor's arguments except `num_heads`. Here `d_out` is the
-# size of **one head**. `forward` returns their outputs side by side, head 0 first.
+# size of **one head**. `forward` returns their outputs side by side, head 0 first. (Code counts from 0, names such as 1.3 from 1.)
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttentionWrapper(nn.Module):
@@ -479,7 +479,7 @@ with torch.no_grad():
     print("out_proj is the sum of what four heads write:", torch.allclose(out_proj(merged), sum(written) + out_proj.bias, atol=1e-5))
 
 # %% [markdown]
-# Now the layer:
+# The layer:
 #
 # ```
 # x (b, n, d_in)                                   d_head = d_out / num_heads
@@ -568,7 +568,7 @@ def _(r):
 # %% [markdown]
 # ### The same numbers, twice
 #
-# Is that the same as heads side by side? Give it the wrapper's numbers.
+# Is that the same as heads side by side?
 #
 # ```
 # wrapper, d_out = 2 a head, 2 heads            mha, d_out = 4 in total, 2 heads
@@ -714,7 +714,7 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4), d_out=18)
 
 # %% [markdown]
-# One of the five is famous. Andrej Karpathy's *Let's build GPT* scaled by `C**-0.5` at first, with C the width of the whole model; a note below the
+# One of the five is famous. Karpathy's *Let's build GPT* scaled by `C**-0.5` at first, with C the width of the whole model; a note below the
 # video corrects it.
 #
 # **Predict, then run.** The trained model answers every question in 1,000 stories. How many with that scale?
@@ -893,7 +893,7 @@ show(
 
 # %% [markdown]
 # It works there, long before anyone asks, and hardly anywhere else. (Off everywhere it costs more than both: losses need not add up.)
-# **Which exchange was it, at the top?** Try yours.
+# **Which exchange was it, at the top?**
 
 # %%
 my_guess = None  # a head and two words, such as ("1.1", "ball", "books")

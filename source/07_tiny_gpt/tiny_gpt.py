@@ -716,7 +716,7 @@ def climb(draw, name, one, curves, stages, levels, writes, learned=learned, unse
     def watched(steps):
         nonlocal done
         for batch in batches(*learned, steps):
-            if done in moments or done in (10, 20, 50) or done % 200 == 0:
+            if done in moments or done in (10, 20, 50, 100) or done % 200 == 0:
                 look()
             yield batch
             done += 1
@@ -972,11 +972,17 @@ no mask                      3        3.500–4.127   24–38%          26–53%
 # ## 7 Real text
 #
 # Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every
-# Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model has three
-# layers, and positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
+# Python, over 440,000 characters, or a file of your own with at least 1,000. The baseline is the best table of letter pairs. The model is twice as
+# wide, with positions as PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
-# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 30 steps only. Run
-# by hand, the next cells take 1,200; then ours wrote: *The sequence of the base class attribute decords or the leaketivs ordered on insertion*.)
+# **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this page takes 200 steps only. Run
+# by hand, the next cells take 1,200; then ours wrote: *The first insert to execute accessage to the mutable, but in the current line nested
+# by an assignments of an exception*.)
+#
+# **Predict, then run.** After how many steps is its loss below the table's?
+
+# %%
+my_guess = None  # a number of steps
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: letters as tokens
@@ -998,20 +1004,22 @@ def spell(one, number=150, start="\nThe ", **dials):
         so_far = torch.cat([so_far, sample(one(so_far[:, -64:])[:, -1], **dials)[:, None]], dim=1)
     return " ".join("".join(letters[i] for i in so_far[0].tolist()).split())
 
-# %% seconds=180 tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: real text, about three minutes; interrupt the kernel to stop
+# %% seconds=100 tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: real text, a minute or two; interrupt the kernel to stop
 torch.manual_seed(0)
-speller = TinyGPT(len(letters), 96, 64, num_heads=4, num_layers=3, dropout=0.0)
-pairs_of_letters = loss_of(counted(*lessons, len(letters)), *held_out).item()
-steps = 1200 if someone_is_there() else 30
-climb(picture(), "your GPT, letters", speller, {}, [(steps, 3e-3)], {"the best table of letter pairs": pairs_of_letters}, spell, lessons, held_out)
+speller = TinyGPT(len(letters), 96, 64, num_heads=4, num_layers=2, dropout=0.0)
+pairs_of_letters, spelling = loss_of(counted(*lessons, len(letters)), *held_out).item(), {}
+to_learn = [(1000, 6e-3), (200, 1e-3)] if someone_is_there() else [(200, 6e-3)]
+climb(picture(), "your GPT", speller, spelling, to_learn, {"the best table of letter pairs": pairs_of_letters}, spell, lessons, held_out)
+below = [step for step, loss in spelling["your GPT"] if loss < pairs_of_letters]
+beside(my_guess, below[0] if below else "not yet")
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: it goes on writing; turn the dials
 print(spell(speller, 600, temperature=0.7))
 
 # %% [markdown]
-# Once its loss is below that of the table, the model uses more than the last letter. Nobody knows the floor here: with real text there is the loss on text
+# Below the table's loss, the model uses more than the last letter. Nobody knows the floor here: with real text there is the loss on text
 # left out, and reading.
 #
 # ## 8 What goes wrong in practice

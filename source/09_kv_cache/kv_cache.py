@@ -988,7 +988,11 @@ print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
 # ## 9 What you have built
 #
 # It began with a dot product. Nearly every box is something that you wrote, with the number of its lesson. (The norms are PyTorch's, the floor is the
-# course's.)
+# course's.) Begin a story:
+
+# %% tags=["raises-exception"]
+words = begin("Anna has a ball . Tom has two books .")  # or a beginning of your own
+print(fill(" ".join(write_with_cache(yours, words)[0]), 96))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -1049,19 +1053,18 @@ def course_chart(words, chances):
     return figure
 
 
-words = begin("Anna has a ball . Tom has two books .")
 with torch.no_grad():
     chances = scores_of(yours, torch.tensor([encode(words)]), [KVCache(48) for _ in yours.blocks], 0)[0, -1].softmax(dim=-1)
 best = chances.topk(4)
 show(
     chart(course_chart, words, {word: round(chance, 4) for word, chance in zip(decode(best.indices.tolist()), best.values.tolist())}),
-    "The whole course as nested boxes. At the bottom the words Anna has a ball, Tom has two books. They become vectors, then queries, keys and "
+    f"The whole course as nested boxes. At the bottom the words {' '.join(words)} They become vectors, then queries, keys and "
     "values, scores, masked, softmax, dropout, context vectors, merged heads, a feed-forward layer, and at the top the probabilities of the "
-    "next word: she, he, she's or he's. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
+    f"next word: {', '.join(decode(best.indices.tolist()))}. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
 )
 
 # %% [markdown]
-# Your layer and your cache computed the words at the top.
+# Your layer and your cache wrote the story, and the words at the top.
 #
 # ## Summary
 #

@@ -9,8 +9,9 @@ from pathlib import Path
 from classes import copy_course, gradebook_of
 
 from autograde.authoring.build import generate
+from autograde.course.cells import named_cells
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"

@@ -15,7 +15,8 @@ from nbformat import NotebookNode
 from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from autograde.course.lessons import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course.cells import named_cells
+from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from browser import person
 from browser.conftest import Lab, Watched, watch
 from browser.formgrader import assignment, instructors_lab, opened

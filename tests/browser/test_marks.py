@@ -9,7 +9,7 @@ from classes import grade, gradebook_of, make_course, put_file
 from nightly import nightly
 from playwright.sync_api import Browser, Page
 
-from autograde.course.lessons import grade_id
+from autograde.course.cells import grade_id
 from browser.conftest import Lab, lab, watch
 
 pytestmark = nightly

@@ -10,7 +10,8 @@ from nbconvert import HTMLExporter
 from nightly import nightly
 from playwright.sync_api import Browser
 
-from autograde.course.lessons import grade_id, lessons
+from autograde.course.cells import grade_id
+from autograde.course.lessons import lessons
 from browser.conftest import Lab, Watched, lab, watch
 
 pytestmark = nightly

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from nbformat import NotebookNode
 
+from autograde.course.cells import exercise_of, named_cells
 from autograde.course.data_files import data_files
-from autograde.course.lessons import exercise_of, named_cells
 from autograde.course.versions import checksums
 from autograde.files import File, visible_files
 from autograde.grading.limits import LIMITS
@@ -47,25 +47,31 @@ def read_submission(
     files, left_out = read_files(clear)
     more = len(found) - len(files) - len(left_out)
     notebooks = {name: content for name, content in files.items() if is_notebook(name, content)}
-    chosen = choose(notebooks, right, handed_out) if notebooks else None
     files = {name: content for name, content in files.items() if name not in notebooks}
     problem, remarks = None, []
-    if chosen is None:
+    if picked := _pick(notebooks, right, handed_out):
+        files[right], said = picked
+        remarks += [said, f"Too large, so left out: {named(left_out)}." if left_out else ""]
+    else:
         problem = _no_notebook(list(notebooks), list(files), left_out, right)
         files[right] = problem.words.encode()
-    else:
-        name, said = chosen
-        files[right] = notebooks[name]
-        if said:
-            remarks.append(said)
-        elif name != right:
-            remarks.append(f"The file was called {named([name])}; it was graded as {right}.")
-    if problem is None and left_out:
-        remarks.append(f"Too large, so left out: {named(left_out)}.")
     if more:
         remarks.append(f"{len(found)} files were handed in; {more} were left out.")
     files |= {name: path.read_bytes() for name, path in own.items()}
-    return Submission(place, files, " ".join(remarks), problem)
+    return Submission(place, files, " ".join(filter(None, remarks)), problem)
+
+
+def _pick(
+    notebooks: Mapping[str, bytes], right: str, handed_out: Sequence[NotebookNode]
+) -> tuple[bytes, str] | None:
+    """Return the notebook that is graded, and a remark on the choice; None if it cannot be told."""
+    chosen = choose(notebooks, right, handed_out) if notebooks else None
+    if chosen is None:
+        return None
+    name, said = chosen
+    if not said and name != right:
+        said = f"The file was called {named([name])}; it was graded as {right}."
+    return notebooks[name], said
 
 
 def _in_the_way(name: str, taken: list[Path]) -> bool:

@@ -11,13 +11,7 @@ from textwrap import indent
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import (
-    code_cells,
-    exercise_of,
-    grade_id,
-    id_of_text,
-    named_cells,
-)
+from autograde.course.cells import code_cells, exercise_of, grade_id, id_of_text, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem

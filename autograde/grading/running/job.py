@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course.lessons import code_cells, grade_id
+from autograde.course.cells import code_cells, grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any, cast
@@ -17,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course.lessons import exercise_of
+from autograde.course.cells import exercise_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.running.outputs import plain_content
 from autograde.rubric.recording import MIME
@@ -34,6 +35,10 @@ HEAD = 20_000
 """The most bytes of a message beside its content and buffers; ipykernel's have 1,000."""
 START_SECONDS = 30
 ANSWER_SECONDS = 5
+STOP_SECONDS = 12
+"""A cell that was interrupted may take so long to say that it has ended, and goes on showing."""
+AGAIN_SECONDS = 4
+"""If it has not ended by then, it is interrupted once more, and from then on each second."""
 ALIVE_SECONDS = 0.1
 LOST_SECONDS = 5
 """A kernel that has died loses its connections first; within this time its death is known."""
@@ -96,6 +101,7 @@ class GradingClient(NotebookClient):
         super().__init__(
             nb,
             interrupt_on_timeout=True,
+            iopub_timeout=STOP_SECONDS,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
             allow_errors=True,
             coalesce_streams=False,  # it takes time quadratic in the length of a line
@@ -116,6 +122,7 @@ class GradingClient(NotebookClient):
         self.left_behind = False
         self._monitors: list[zmq.Socket[bytes]] = []
         self._lost_at: float | None = None
+        self._interrupting: asyncio.Task[None] | None = None
 
     @property
     def kernel(self) -> AsyncKernelClient:
@@ -178,11 +185,26 @@ class GradingClient(NotebookClient):
         self.kernel.stdin_channel.stop()  # else what nobody reads any more fills the memory
         raise ValueError("the kernel asks for input again and again")
 
+    async def _async_handle_timeout(
+        self, timeout: int, cell: NotebookNode | None = None
+    ) -> dict[str, Any] | None:
+        self._interrupting = asyncio.create_task(self._interrupt_again())
+        return await super()._async_handle_timeout(timeout, cell)
+
+    async def _interrupt_again(self) -> None:
+        """Interrupt a cell again: the first time may be lost, in a bare `except:` for example."""
+        await asyncio.sleep(AGAIN_SECONDS)
+        with suppress(RuntimeError):  # where no kernel is left
+            while True:
+                await cast(Any, self.km).interrupt_kernel()
+                await asyncio.sleep(1)
+
     def _note_timeout(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
     ) -> None:
         if execute_reply["content"].get("ename") == TIMED_OUT:
             self.timed_out.add(cell_index)
+            cast(Any, self._interrupting).cancel()
 
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int

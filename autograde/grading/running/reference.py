@@ -16,14 +16,15 @@ from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock, RLock, Timer, get_ident
+from threading import Event, Lock, RLock, Thread, get_ident
 from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
+from autograde.course.cells import grade_id
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import read_text
-from autograde.course.lessons import CourseError, Exercise, Lesson, grade_id
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.course.package import bring_in
 from autograde.course.versions import Version, source_of
 from autograde.files import write_files
@@ -38,6 +39,7 @@ from autograde.values.base import unrecordable
 from autograde.values.loaded_torch import compute_on_one_thread
 from autograde.values.text import digest
 
+AGAIN_SECONDS = 5
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
 RECORDED = (
@@ -176,22 +178,25 @@ def at_hand(files: Files) -> Iterator[None]:
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """End what takes longer by a KeyboardInterrupt in this thread, which goes no further."""
-    thread, late = ctypes.c_ulong(get_ident()), False
+    """End what takes longer by a KeyboardInterrupt in this thread, which goes no further.
+
+    One interrupt may be lost, in a bare `except:`, so others follow until it has ended.
+    """
+    thread, late, over = ctypes.c_ulong(get_ident()), False, Event()
 
     def interrupt() -> None:
         nonlocal late
-        late = True
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
+        while not over.wait(AGAIN_SECONDS if late else seconds):
+            late = True
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
 
-    timer = Timer(seconds, interrupt)
-    timer.daemon = True
+    timer = Thread(target=interrupt, daemon=True)
     timer.start()
     try:
         try:
             yield
         finally:  # within the outer `try`: it may also arrive here
-            timer.cancel()
+            over.set()
             timer.join()  # a process that has other threads should not fork
     except KeyboardInterrupt:
         if not late:

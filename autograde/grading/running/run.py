@@ -18,7 +18,8 @@ import nbformat
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
-from autograde.course.lessons import CourseError, exercise_of, named_cells
+from autograde.course.cells import exercise_of, named_cells
+from autograde.course.lessons import CourseError
 from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran

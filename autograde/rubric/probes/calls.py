@@ -21,6 +21,7 @@ from autograde.values.base import EXACT_TYPES
 from autograde.values.dispatch import copied
 from autograde.values.loaded_torch import is_module, is_tensor, loaded_torch
 from autograde.values.python import changed
+from autograde.values.text import short
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -185,9 +186,11 @@ def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = Value
         if isinstance(other, due) and not endless:  # nobody meant that RuntimeError
             return REFUSAL if error is ValueError else f"{REFUSAL_BY}{error.__name__}"
         return f"raises {family(other)}: {other}"
-    if isinstance(result, BaseException):
+    raisable = result if isinstance(result, type) else type(result)
+    if issubclass(raisable, BaseException):
         return RETURNED
-    return "returns None" if result is None else "returns a result"
+    plain = type(result) in (bool, int, str, type(None))
+    return f"returns {short(repr(result), 60)}" if plain else "returns a result"
 
 
 def family(error: BaseException) -> str:

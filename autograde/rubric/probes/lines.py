@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from autograde.rubric.probes.layers import LayerProbe
 
 _probes: dict[str, type[Rubric]] = {}
-"""By the package of a course."""
+"""The class of `r` in a course's rubrics, by the course's package."""
 
 
 def register(package: str, probes: type[Rubric]) -> None:

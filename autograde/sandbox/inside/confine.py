@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import struct
+from collections.abc import Iterator, Sequence
 
 from autograde.sandbox.both_sides import HOME, MACHINES, SOCKETS, KernelLimits
 from autograde.sandbox.inside import system
@@ -94,8 +95,8 @@ CLONE, CLONE3, SOCKET, SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
 PRLIMIT = (302, 261)
 FIRST_PROCESS = 1
 SCHEDULING = ((142, 118), (144, 119), (203, 122), (314, 274))
-"""sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of the first process, which
-watches the others, nobody may change when and where it runs."""
+"""sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: refused for the first
+process, so that the others cannot slow what watches them."""
 PRIORITIES = (((141, 140), 0), ((251, 30), 1))
 """setpriority and ioprio_set, each with the first argument that stands for a single process.
 
@@ -103,9 +104,9 @@ For all processes of a user or group both are refused: the first process may be 
 """
 FADVISE, MADVISE = (221, 223), (28, 233)
 COLD, PAGEOUT = 20, 21
-"""Advice that makes Linux forget parts of files that all kernels can read."""
+"""Advice to madvise that has Linux drop pages of files from memory, for all kernels."""
 PREADV2, NOWAIT = (327, 286), 8
-"""To read only what is in memory says what that is."""
+"""preadv2, and its flag for reading only what is in memory, which would tell what is."""
 SETSOCKOPT = (54, 208)
 SOL_SOCKET, SO_SNDBUF, SO_RCVBUF = 1, 7, 8
 FAMILIES = (1, 2, 10, 16)
@@ -116,6 +117,10 @@ ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
 SIXTH_ARGUMENT = 56
+IS_ONE_OF, IS_NONE_OF, HAS_BIT_OF = "is one of", "is none of", "has a bit of"
+
+Condition = tuple[int, str, Sequence[int]]
+"""An argument of a system call, how it is tested, and against which numbers."""
 
 
 def _filter_calls() -> None:
@@ -131,61 +136,52 @@ def _program(column: int, architecture: int) -> list[bytes]:
     """Return the filter: each step is one instruction, or a test that skips what follows it."""
     steps = [_step(LOAD, ARCHITECTURE), _step(EQUAL, architecture, 1, 0), _step(RETURN, KILL)]
     steps += [_step(LOAD, NUMBER), _step(AT_LEAST, 0x40000000, 0, 1), _step(RETURN, KILL)]
+    for numbers, error, *conditions in _refusals():
+        steps += _refused(numbers[column], error, conditions)
+    return [*steps, _step(RETURN, ALLOW)]
+
+
+def _refusals() -> Iterator[tuple[tuple[int, int], int, *tuple[Condition, ...]]]:
+    """Yield a call, the error that it gets, and conditions on its arguments that must all hold."""
     for numbers in FORBIDDEN.values():
-        steps += _refused(numbers[column], errno.EPERM)
+        yield numbers, errno.EPERM
     # a filter cannot see clone3's flags; without it, libraries fall back to clone
-    steps += _refused(CLONE3[column], errno.ENOSYS)
-    namespaces = [_step(LOAD, FIRST_ARGUMENT), _step(ANY_BIT, NAMESPACES, 0, 1)]
-    steps += _when(CLONE[column], [*namespaces, _error(errno.EPERM), _allow()])
-    families = [_step(EQUAL, family, len(FAMILIES) - n, 0) for n, family in enumerate(FAMILIES)]
-    family_test = [_step(LOAD, FIRST_ARGUMENT), *families, _error(errno.EAFNOSUPPORT), _allow()]
+    yield CLONE3, errno.ENOSYS
+    yield CLONE, errno.EPERM, (FIRST_ARGUMENT, HAS_BIT_OF, [NAMESPACES])
     for call in (SOCKET, SOCKETPAIR):
-        steps += _when(call[column], family_test)
+        yield call, errno.EAFNOSUPPORT, (FIRST_ARGUMENT, IS_NONE_OF, FAMILIES)
     # a process may change its own limits, not those of others
-    others = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, 0, 1, 0), _error(errno.EPERM), _allow()]
-    steps += _when(PRLIMIT[column], others)
+    yield PRLIMIT, errno.EPERM, (FIRST_ARGUMENT, IS_NONE_OF, [0])
     for call in SCHEDULING:
-        steps += _when(call[column], [_step(LOAD, FIRST_ARGUMENT), *_refused_for(FIRST_PROCESS)])
+        yield call, errno.EPERM, (FIRST_ARGUMENT, IS_ONE_OF, [FIRST_PROCESS])
     for call, one_process in PRIORITIES:
-        kind = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, one_process, 1, 0), _error(errno.EPERM)]
-        who = [_step(LOAD, SECOND_ARGUMENT), *_refused_for(FIRST_PROCESS)]
-        steps += _when(call[column], [*kind, *who])
+        yield call, errno.EPERM, (FIRST_ARGUMENT, IS_NONE_OF, [one_process])
+        yield call, errno.EPERM, (SECOND_ARGUMENT, IS_ONE_OF, [FIRST_PROCESS])
     # nobody has to follow advice: it succeeds, and does nothing
-    steps += _refused(FADVISE[column], 0)
-    steps += _when(MADVISE[column], [
-        _step(LOAD, THIRD_ARGUMENT), _step(EQUAL, COLD, 2, 0), _step(EQUAL, PAGEOUT, 1, 0),
-        _allow(), _error(0),
-    ])  # fmt: skip
-    nowait = [_step(LOAD, SIXTH_ARGUMENT), _step(ANY_BIT, NOWAIT, 0, 1)]
-    steps += _when(PREADV2[column], [*nowait, _error(errno.EOPNOTSUPP), _allow()])
+    yield FADVISE, 0
+    yield MADVISE, 0, (THIRD_ARGUMENT, IS_ONE_OF, [COLD, PAGEOUT])
+    yield PREADV2, errno.EOPNOTSUPP, (SIXTH_ARGUMENT, HAS_BIT_OF, [NOWAIT])
     # what sockets hold is no process's memory: asking for larger buffers succeeds, and does nothing
-    steps += _when(SETSOCKOPT[column], [
-        _step(LOAD, SECOND_ARGUMENT), _step(EQUAL, SOL_SOCKET, 0, 3),
-        _step(LOAD, THIRD_ARGUMENT), _step(EQUAL, SO_SNDBUF, 2, 0),
-        _step(EQUAL, SO_RCVBUF, 1, 0), _allow(), _error(0),
-    ])  # fmt: skip
-    return [*steps, _allow()]
+    of_sockets = SECOND_ARGUMENT, IS_ONE_OF, [SOL_SOCKET]
+    yield SETSOCKOPT, 0, of_sockets, (THIRD_ARGUMENT, IS_ONE_OF, [SO_SNDBUF, SO_RCVBUF])
 
 
-def _step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
-    return struct.pack("HBBI", code, then, otherwise, value)
-
-
-def _error(number: int) -> bytes:
-    return _step(RETURN, REFUSE | number)
-
-
-def _allow() -> bytes:
-    return _step(RETURN, ALLOW)
-
-
-def _refused_for(value: int) -> list[bytes]:
-    return [_step(EQUAL, value, 0, 1), _error(errno.EPERM), _allow()]
-
-
-def _when(number: int, steps: list[bytes]) -> list[bytes]:
+def _refused(number: int, error: int, conditions: Sequence[Condition]) -> list[bytes]:
+    """Return the steps that refuse a call if all conditions hold, or else go on with its number."""
+    steps = [_step(RETURN, REFUSE | error), _step(LOAD, NUMBER)]
+    for argument, how, values in reversed(conditions):
+        go_on, tests = len(steps) - 1, [_step(LOAD, argument)]
+        for number_of_test, value in enumerate(values, start=1):
+            left = len(values) - number_of_test
+            if how == IS_NONE_OF:
+                tests.append(_step(EQUAL, value, left + go_on, 0))
+            else:
+                code = ANY_BIT if how == HAS_BIT_OF else EQUAL
+                tests.append(_step(code, value, left, 0 if left else go_on))
+        steps = tests + steps
     return [_step(EQUAL, number, 0, len(steps)), *steps]
 
 
-def _refused(number: int, error: int) -> list[bytes]:
-    return _when(number, [_error(error)])
+def _step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+    """Return an instruction; a test skips `then` steps if it holds, or else `otherwise`."""
+    return struct.pack("HBBI", code, then, otherwise, value)

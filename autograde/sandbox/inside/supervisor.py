@@ -36,7 +36,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 MAP_BYTES = 400
 """What Linux keeps for one map of a process, outside the process's own memory."""
 MANY = 8
-"""So many processes can have no more maps than 200 MB."""
+"""The maps of up to this many processes are not counted: they can take 200 MB at most."""
 MOST_MAPS = 65530
 MAX_DESCRIPTOR = 65536
 
@@ -188,9 +188,10 @@ class Watch:
         return ""
 
     def _of_maps(self, processes: list[Path]) -> int:
-        """Return the bytes that Linux keeps for maps, if no process has more than those seen.
+        """Return an upper estimate of the bytes that Linux keeps for the maps of all processes.
 
-        Counting takes time, which the watched could waste, so each look counts those of one.
+        Counting takes long where a process has many, so each look counts those of one process
+        alone, in turn. The estimate takes every process to have as many as the one with the most.
         """
         if len(processes) <= MANY:
             return 0
