@@ -1,4 +1,4 @@
-"""How the rubrics of this kernel have judged its answers."""
+"""The judgements of this kernel's rubrics on its answers."""
 
 from dataclasses import dataclass
 
