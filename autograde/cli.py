@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FURTHER = "[JUPYTER'S OPTION]..."
 SOME = "[LESSON]..."
+PLAIN = "An exercise on lists, without NumPy."
 GROUPS = {
     "For students": ("lab", "update", "progress", "self", "submit"),
     "For teachers, a class": ("collect", "grade", "mark", "report", "export", "instructor"),
@@ -111,11 +112,12 @@ def the_project() -> "Project":
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def init(folder: Path) -> None:
+@click.option("--plain", is_flag=True, help=PLAIN)
+def init(folder: Path, plain: bool) -> None:
     """Make a course that builds and grades as it is."""
     from autograde.authoring.new import init as make
 
-    lesson = make(folder)
+    lesson = make(folder, plain=plain)
     print(f"{folder} holds the course {read_course(folder).title!r} with {lesson.name}.")
     print(f"Next: cd {quote(str(folder))}; autograde build. Then write your own lesson in")
     print(f"{lesson.folder.relative_to(folder)}, over all that says REPLACE.")
@@ -124,12 +126,13 @@ def init(folder: Path) -> None:
 
 @main.command()
 @click.argument("lesson")
-def new(lesson: str) -> None:
+@click.option("--plain", is_flag=True, help=PLAIN)
+def new(lesson: str, plain: bool) -> None:
     """Create a lesson that builds and grades as it is."""
     from autograde.authoring.new import new as make
 
     root = the_course()
-    folder = make(root, lesson).folder.relative_to(root)
+    folder = make(root, lesson, plain=plain).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {CURRICULUM} has its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print(f"How to add an exercise: {manual() / 'authoring.md'}")

@@ -79,6 +79,19 @@ def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
         assert not re.search(r"{{|{%", path.read_text())
 
 
+def test_a_lesson_in_plain_python_is_built_and_checked_without_a_fault(tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    assert run(tmp_path, "init", "course", "--plain").exit_code == 0
+    for command in ("build", "check"):
+        result = run(root, command)
+        assert result.exit_code == 0, result.output
+        assert "fault" not in result.output.replace("No faults.", "")
+    (lesson,) = lessons(root).values()
+    assert "numpy" not in lesson.text.read_text()
+    making.new(root, "02_about_arrays")
+    assert "numpy" in lessons(root)["02_about_arrays"].text.read_text()
+
+
 def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     said = run(made.root, "release", str(tmp_path / "out"), NAME).output
     variants = f"source/{NAME}/variants"

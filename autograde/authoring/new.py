@@ -29,11 +29,12 @@ PLACES = {
 NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 
 
-def new(root: Path, name: str) -> Lesson:
+def new(root: Path, name: str, *, plain: bool = False) -> Lesson:
     """Write a lesson of this name, enter it in the curriculum, and measure its tolerances.
 
-    Its exercise is about tensors if the course's package needs torch, else about NumPy's arrays. It
-    is called center_rows, with the lesson's number if the course has that already.
+    Its exercise is about lists if `plain` is asked for, about tensors if the course's package needs
+    torch, else about NumPy's arrays. It is called center_rows, with the lesson's number if the
+    course has that already.
     When anything goes wrong, the course is as it was.
 
     Raises:
@@ -53,7 +54,8 @@ def new(root: Path, name: str) -> Lesson:
         "notebook": notebook,
         "title": notebook.replace("_", " ").capitalize(),
         "exercise": exercise,
-        "torch": "torch" in _needed(root),
+        "plain": plain,
+        "torch": not plain and "torch" in _needed(root),
         "package": read_course(root).package,
     }
     files = {folder / "variants" / f"{exercise}.md": "variants.md.j2"}
@@ -108,8 +110,10 @@ def templates_in(folder: Path) -> Environment:
     )
 
 
-def init(folder: Path) -> Lesson:
+def init(folder: Path, *, plain: bool = False) -> Lesson:
     """Make a course in a new or empty folder, named after the folder. Return its first lesson.
+
+    That is about lists if `plain` is asked for, else about NumPy's arrays.
 
     Raises:
         CourseError: the folder is not empty, or its name has no letters.
@@ -141,7 +145,7 @@ def init(folder: Path) -> Lesson:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(templates.get_template(template).render(known), encoding="utf-8")
         make_importable(folder)
-        return new(folder, FIRST)
+        return new(folder, FIRST, plain=plain)
     except BaseException:
         for path in folder.glob("*") if folder.exists() else ():
             shutil.rmtree(path) if path.is_dir() else path.unlink()

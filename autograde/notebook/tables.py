@@ -10,9 +10,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def table(values: Tensor | NDArray[Any], *, rows: Sequence[str], columns: Sequence[str]) -> None:
+def table(
+    values: Tensor | NDArray[Any] | Sequence[Sequence[float]],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> None:
     """Print a matrix (n, m), with n row and m column labels: to four decimals, or whole numbers."""
-    numbers = [[f"{float(x):z.4f}" for x in row] for row in values.tolist()]
+    lines = values if isinstance(values, Sequence) else values.tolist()
+    numbers = [[f"{float(x):z.4f}" for x in row] for row in lines]
     if all(text.endswith(".0000") for row in numbers for text in row):
         numbers = [[text.removesuffix(".0000") for text in row] for row in numbers]
     width = max(len(text) for row in [list(columns), *numbers] for text in row)
