@@ -100,6 +100,25 @@ def test_widgets_and_exit_do_no_harm() -> None:
     assert printed(ran)[3:] == ["2\n"] * 3
 
 
+ENDS = ("", "import os; os._exit(0)")
+
+
+def test_a_cell_that_ends_the_kernel_costs_no_other_its_result() -> None:
+    ran = run_job(job(("", "x = 1"), ENDS, ("", "print(x)")))
+    assert printed(ran) == ["", "", "1\n"]
+    assert ran.notes == {1: "it ended the kernel, so the notebook was run again without it"}
+    assert ran.problem
+    assert ran.problem.words.endswith("run again without that cell.")
+
+
+def test_a_notebook_runs_again_twice_at_most() -> None:
+    ran = run_job(job(ENDS, ("", "print(1)"), ENDS, ("", "print(2)"), ENDS, ("", "print(3)")))
+    assert printed(ran) == ["", "1\n", "", "2\n", "", ""]
+    assert [*ran.notes] == [0, 2]
+    assert ran.problem
+    assert ran.problem.words.endswith("The cells after that were not run.")
+
+
 IN_MANY_PARTS = """
 kernel, part = get_ipython().kernel, bytes(30_000_000)
 to = kernel._get_shell_context_var(kernel._shell_parent_ident)
@@ -282,7 +301,7 @@ def test_no_message_holds_up_the_grader(name: str) -> None:
     assert time.monotonic() - began < limits.notebook_seconds + 30
     assert ran.problem
     assert ran.problem.cause == cause
-    assert printed(ran) == ["before\n", "", ""]
+    assert printed(ran) == ["before\n", "", ""]  # in 12 s there is no time to run it again
 
 
 @pytest.fixture

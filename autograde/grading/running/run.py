@@ -4,9 +4,10 @@ import asyncio
 import atexit
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -39,6 +40,9 @@ QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 """A kernel's own process writes such things as Jupyter's tracebacks, which help no grader."""
 LOOK_SECONDS = 1.0
 NOT_RUN = "The cells after that were not run."
+WITHOUT = "The notebook was run again without that cell."
+MOST_LEFT_OUT = 2
+"""So often a notebook runs again without a cell that has ended its kernel."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
     "The notebook broke its connection to the grader, for example by printing more than "
@@ -55,6 +59,9 @@ def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> R
     The kernel gets the seed only when the first rubric in a rubric cell asks for it. Without a
     wall, the code can do whatever the user who runs this can.
 
+    A cell that ends its kernel costs what needs it, and no other exercise: the notebook runs again
+    without it, if there is time for all that has run so far.
+
     Args:
         look: called for each rubric cell at the end; if left out, no rubric runs again.
         alone: no other notebook runs meanwhile, so that what happens is the notebook's own doing.
@@ -63,28 +70,51 @@ def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> R
         Disturbed: no kernel could be started, what it was forked from has ended, or, if not
             `alone`, other notebooks may have kept this one from what it needs.
     """
-    began, running = time.monotonic(), _Running(job, look, alone)
-    with TemporaryDirectory(prefix="job-") as folder:
-        place = Path(folder, "work")
-        place.mkdir()
-        write_files(place, job.files)
-        running.run_in_time(place)
+    began = time.monotonic()
+    running = first = _Running(job, look, alone)
+    running.run_in_a_folder()
+    left_out: dict[int, str] = {}
+    while running.problem and running.ended_by is not None and len(left_out) < MOST_LEFT_OUT:
+        if running.time_left() < running.seconds:
+            break
+        left_out[running.ended_by] = "it ended the kernel, so the notebook was run again without it"
+        running = _Running(job, look, alone, left_out, running.end)
+        running.run_in_a_folder()
+    problem = running.problem or first.problem
+    if problem and (running.ended_by is not None or not running.problem):
+        then = NOT_RUN if running.problem else WITHOUT
+        problem = replace(problem, words=f"{problem.words} {then}")
     cells = running.nb.cells[: len(job.cells)]
+    notes = running.notes | left_out
     return Ran(
         key=job.key,
         cells=[{"outputs": c.outputs, "execution_count": c.execution_count} for c in cells],
-        problem=running.problem,
-        notes={index: text for index, text in running.notes.items() if index < len(cells)},
+        problem=problem,
+        notes={index: text for index, text in notes.items() if index < len(cells)},
         seconds=round(time.monotonic() - began, 3),
     )
 
 
 class _Running:
-    """A running job, and its results so far."""
+    """A running job, and its results so far.
 
-    def __init__(self, job: Job, look: Look, alone: bool) -> None:
+    `ended_by` is the cell in which its kernel ended, by number; `end` is when its time is over.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        look: Look,
+        alone: bool,
+        left_out: Collection[int] = (),
+        end: float | None = None,
+    ) -> None:
         self.job, self.limits, self.look, self.alone = job, job.limits, look, alone
-        cells = [_cell(*cell) for cell in job.cells]
+        self.end, self.ended_by = end, cast(int | None, None)
+        cells = [
+            _cell(name, "" if index in left_out else source)
+            for index, (name, source) in enumerate(job.cells)
+        ]
         nb = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
         self.nb: NotebookNode = nbformat.from_dict(nb)
         self.problem: Problem | None = None
@@ -95,6 +125,18 @@ class _Running:
             "the notebook ran too long",
             f"The notebook ran longer than {self.limits.notebook_seconds} s. {NOT_RUN}",
         )
+
+    def run_in_a_folder(self) -> None:
+        began = time.monotonic()
+        with TemporaryDirectory(prefix="job-") as folder:
+            place = Path(folder, "work")
+            place.mkdir()
+            write_files(place, self.job.files)
+            self.run_in_time(place)
+        self.seconds = time.monotonic() - began
+
+    def time_left(self) -> float:
+        return 0.0 if self.end is None else self.end - time.monotonic()
 
     def run_in_time(self, place: Path) -> None:
         """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
@@ -141,12 +183,12 @@ class _Running:
     async def _run(self, client: GradingClient) -> None:
         try:
             async with client.async_setup_kernel(cleanup_kc=True, **QUIET):
-                seconds = self.limits.notebook_seconds + self.limits.grace_seconds
-                self.until = time.monotonic() + seconds
+                self.end = self.end or time.monotonic() + self.limits.notebook_seconds
+                self.until = self.end + self.limits.grace_seconds
                 self.started = True
                 if self.wall:
                     template.prepare(self.limits.kernel, self.job.package)  # for the next notebook
-                await self._cells(client)
+                await self._cells(client, self.end)
         except CourseError:
             raise
         except BrokenConnection:
@@ -160,8 +202,7 @@ class _Running:
                 f"The kernel sent data that cannot be read ({type(error).__name__}). {NOT_RUN}",
             )
 
-    async def _cells(self, client: GradingClient) -> None:
-        end = time.monotonic() + self.limits.notebook_seconds
+    async def _cells(self, client: GradingClient, end: float) -> None:
         client.kernel.execute(self.job.begin_code, silent=True, store_history=False)
         teller = asyncio.create_task(client.tell_when_asked(str(self.job.seed)))
         try:
@@ -233,10 +274,11 @@ class _Running:
             if self.wall and (limit := await self.wall.why_it_was_interrupted()):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():
+                self.ended_by = index
                 return Problem(
                     "a cell ran too long and did not stop",
                     f"The cell that begins {_first_line(cell)!r} ran too long and did not stop "
-                    f"when it was interrupted. {NOT_RUN}",
+                    "when it was interrupted.",
                 )
         except DeadKernelError:
             if self.problem or client.broken:
@@ -248,11 +290,12 @@ class _Running:
                 ) from None
             if self.wall and (self.wall.killed() or self.wall.scarce):
                 self._doubt("its kernel died")
+            self.ended_by = index
             what = self.wall.why_it_died() if self.wall else ""
             what = what or "the code ended the process, or it used up the memory"
             return Problem(
                 "the kernel died while the notebook ran",
-                f"The kernel died in the cell that begins {_first_line(cell)!r}: {what}. {NOT_RUN}",
+                f"The kernel died in the cell that begins {_first_line(cell)!r}: {what}.",
             )
         return None
 
