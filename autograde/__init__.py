@@ -15,8 +15,7 @@ workspace/  the student's own copy: lab, update, submit, self
 nbgrader_settings is what a course asks of nbgrader; installed finds courses that came in wheels;
 cli and terminal are the command, server a Jupyter server in its process; grader says which grader
 this is; progress is what a student has solved, cards what to remember of it; files writes whole
-ones; student_text escapes what
-a student may have written.
+ones; student_text escapes what a student may have written.
 """
 
 __version__ = "1.0.0"

@@ -52,13 +52,15 @@ def write_folder(target: Path, files: dict[str, bytes]) -> None:
 def replace_folder(fresh: Path, target: Path) -> None:
     """Move a folder to where another may be, which is deleted only when the new one is there."""
     before = target.with_name(f".{target.name}{BEFORE}")
+    if before.exists() and not target.exists():  # somebody was killed between the two moves
+        before.rename(target)
     shutil.rmtree(before, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         target.rename(before)
     try:
         shutil.move(fresh, target)
-    except OSError:
+    except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         if before.exists():
             before.rename(target)

@@ -131,7 +131,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "patched_builtins": (
         "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.all = lambda *a: True\nbuiltins.float = lambda *a: 1.0",
-        "The cells after that were not run",
+        "The notebook was run again without that cell",
     ),
     "patched_display": (
         "import IPython.display, autograde.rubric.session as g\ng.display = lambda *a, **k: None",

@@ -35,3 +35,8 @@ def test_the_folder_that_was_there_stays_until_the_new_one_is(
     with pytest.raises(OSError, match="no room"):
         replace_folder(fresh, target)
     assert (target / "note").read_text() == "lesson"
+    # nor is it lost to somebody who was killed before the new one was there
+    target.rename(tmp_path / ".lesson.before")
+    with pytest.raises(OSError, match="no room"):
+        replace_folder(fresh, target)
+    assert (target / "note").read_text() == "lesson"

@@ -100,6 +100,12 @@ def test_widgets_and_exit_do_no_harm() -> None:
     assert printed(ran)[3:] == ["2\n"] * 3
 
 
+def test_an_error_that_bears_the_name_of_a_timeout_is_none() -> None:
+    name = "class CellTimeoutError(Exception): pass\nraise CellTimeoutError('mine')"
+    ran = run_job(job(("", name), ("", "print(1)")))
+    assert (ran.problem, ran.notes, printed(ran)[1]) == (None, {}, "1\n")
+
+
 ENDS = ("", "import os; os._exit(0)")
 
 

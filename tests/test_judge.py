@@ -397,6 +397,25 @@ def test_an_entry_within_the_tolerance_is_not_called_wrong() -> None:
     assert said.split("came back")[1].split("expected")[0].count("*") == 2  # it, and the caption
 
 
+NEAR_AND_FAR: dict[str, tuple[Any, Any]] = {
+    "a list": ([100.2, 200.3, 40.0, 0.6], [100.0, 200.0, 300.0, 0.5]),
+    "whole numbers": (torch.tensor([1003, 5]), torch.tensor([1000, 5])),
+}
+
+
+@pytest.mark.parametrize(("got", "wanted"), NEAR_AND_FAR.values(), ids=NEAR_AND_FAR)
+def test_what_is_marked_is_what_is_wrong(got: Any, wanted: Any) -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("numbers", answer, 1)
+
+    key = replace(make_key(lines, lambda n: wanted), tolerances=(0.01,))
+    found = judge(record(lines, lambda n: got), key, trusted=True).lines[0].failure
+    assert found is not None
+    assert found.got is not None
+    assert len(found.got.wrong) == 1
+
+
 def test_a_right_line_that_counts_for_nothing_does_not_hide_what_is_behind_a_wrong_one() -> None:
     known = {"over_columns": lambda x: careful(x) if isinstance(x, str) else over_columns(x)}
     key = make_key(careful_rubric, careful, known)

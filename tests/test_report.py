@@ -329,7 +329,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     assert talk == {
         "without a submission here": [("gone", "")],
         "submitted a broken file": [("bad", "The file is empty.")],
-        "have a notebook that did not run to its end": [
+        "have a notebook that could not be graded whole": [
             ("slow", "The notebook ran longer than 300 s.")
         ],
         "fell behind": [

@@ -42,8 +42,8 @@ FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 ALL_GUESSED = (
     "every line could be guessed, so none counts in grading: draw more cases with `r.rng`, or from "
     "more inputs. A result that is the same on every seed is guessed with certainty, one of four "
-    "results 1 time in 4; of yes and no draw the order, of at least four cases. Then run autograde "
-    "check --measure"
+    "results 1 time in 4; of yes and no draw the order, of six cases or more, half of them yes. "
+    "Then run autograde check --measure"
 )
 NOTHING_RETURNED = (
     "every call returns None, so nothing is compared: call a helper that returns what the answer "
@@ -115,10 +115,11 @@ def review(
     try:
         expected.practice_keys(lesson, named)
         results = judged(lesson)
+        student = students_version(nb)
     except CourseError as error:
         return [], re.split(r"\n(?! )", str(error))
     faults = [*lint.lint_variants(lesson, named), *lint.lint_stubs(lesson, nb, named)]
-    faults += lint.lint_student(nb, students_version(nb))
+    faults += lint.lint_student(nb, student)
     faults += [f"{each.exercise}: {fault}" for each in results for fault in each.faults]
     return results, faults
 

@@ -193,7 +193,7 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
 
 
 def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
-    """Yield names that a rubric reads and cannot tell from others: see `rubric.given`."""
+    """Yield names that a rubric reads and cannot tell from others: see `rubric.lesson_names`."""
     code = {name: cell for name, cell in cells.items() if cell.cell_type == "code"}
     types = {name: _type(cell) for name, cell in code.items()}
     given = {n: names_of(code[n].source).bound for n in code if types[n].endswith("Read-only")}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from autograde.values.text import digest
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
     from nbformat import NotebookNode
 
 

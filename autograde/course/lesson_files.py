@@ -64,6 +64,8 @@ def read_built(path: Path, todo: str = "") -> "NotebookNode":
     todo = todo or f"Run: autograde build {path.parent.name}"
     try:
         nb: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
+        if not isinstance(nb.get("cells"), list):
+            raise ValueError("it has no cells")
     except FileNotFoundError:
         raise CourseError(f"{path.parent.name} is not built here. {todo}") from None
     except (OSError, ValueError) as error:

@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from autograde.progress import PRACTICE_FILE
-
-if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
-    pass
 
 T = TypeVar("T")
 

@@ -69,7 +69,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     files = readable_files(lesson)
     found = [_read(lesson, home, files)]
     kept = _kept(lesson).glob(f"[!.]*/{CURRICULUM}")
-    for path in sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True):
+    for path in sorted(kept, key=lambda path: (path.stat().st_mtime, path), reverse=True):
         if path.parent.parent != home:
             earlier = lessons(path.parent.parent)[lesson.name].as_today(lesson)
             found.append(_read(earlier, earlier.root, files, kept=True))

@@ -185,10 +185,12 @@ def save(root: Path, lesson_name: str, question: str, sent: Sent) -> tuple[Mark,
         changed = gradebook.db.execute(
             marked.values(manual_score=sent.score, needs_manual_grade=waits)
         )
-        if not changed.rowcount:
+        as_read = Comment.manual_comment.is_not_distinct_from(row.manual_comment)
+        commented = update(Comment).where(Comment.id == row.comment, as_read)
+        noted = gradebook.db.execute(commented.values(manual_comment=sent.comment or None))
+        if not changed.rowcount or (row.comment is not None and not noted.rowcount):
+            gradebook.db.rollback()
             raise Refused(HTTPStatus.CONFLICT, CHANGED)
-        commented = update(Comment).where(Comment.id == row.comment)
-        gradebook.db.execute(commented.values(manual_comment=sent.comment or None))
         gradebook.db.commit()
         (row,) = _rows(gradebook, lesson, question, Grade.id == sent.grade)
         return _mark(row), _seen(row, _given(lesson, row.student, question))

@@ -79,7 +79,7 @@ def talk_to(data: ClassData) -> dict[str, list[tuple[str, str]]]:
     return {
         "without a submission here": [(student, "") for student in data.absent],
         "submitted a broken file": [(s.student, s.problem) for s in stopped if s.broken],
-        "have a notebook that did not run to its end": [
+        "have a notebook that could not be graded whole": [
             (s.student, s.problem) for s in stopped if not s.broken
         ],
         "fell behind": [(each.student, reason) for each, reason in found if reason],

@@ -151,7 +151,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     )
     vouched = trusted or _is_vouched(key, found, withdrawn)
     found = [None if gone else failure for failure, gone in zip(found, withdrawn, strict=True)]
-    behind = beliefs(outcomes, found, key) if key.mistakes else ()
+    behind = beliefs(outcomes, found, key) if key.mistakes and any(found) else ()
     if not vouched:
         found = [
             None if gone else failure or Failure(GUESSED)

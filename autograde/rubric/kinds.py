@@ -47,6 +47,8 @@ class Kind:
         if expected.outcome.refused:
             if got.refused:
                 return SAME
+            if got.not_attempted:
+                return differs(describe_error(got))
             result = "None" if got.value is None else "a result"
             did = describe_error(got) if got.error is not None else f"returns {result}"
             return differs(f"{did}, expected {REFUSAL}")
@@ -98,9 +100,12 @@ class Gradient(Kind):
                 largest, of = found, name
         if largest is SAME:
             return SAME
-        largest = largest.in_words()
-        where = f"{of}.grad{largest.at} {largest.symptom}"
-        return Difference(largest.distance, note=f"{where}. {largest.note}".strip())
+
+        def worded(_got: Plain, _expected: Plain, near: float) -> tuple[str, str, str]:
+            said = largest.in_words(near)
+            return "", "", f"{of}.grad{said.at} {said.symptom}. {said.note}".strip()
+
+        return Difference(largest.distance, worded=worded)
 
 
 class Claim(Kind):

@@ -16,7 +16,7 @@ REFUSAL = "a ValueError"
 """The value that a probe records in place of a result when a call refused its arguments; nobody's
 right result, and what a message says of it."""
 REFUSAL_BY = "refused by "
-"""How that value begins where a rubric asks for another error by name; the name follows."""
+"""How the value begins instead where a rubric asks for another error; its name follows."""
 RETURNED = "returns an error instead of raising it"
 """The value that a probe records where a call returns the error that it should raise."""
 

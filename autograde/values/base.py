@@ -103,9 +103,10 @@ class Difference:
 
     def in_words(self, near: float = NEAR) -> Difference:
         """Return the same difference with all its words; numbers this near are not named."""
-        if self.worded is None or self.pair is None:
+        if self.worded is None:
             return self
-        place, symptom, note = self.worded(*self.pair, near)
+        got, expected = self.pair or (None, None)
+        place, symptom, note = self.worded(got, expected, near)
         at = joined(self.at, place)
         return replace(self, symptom=symptom, at=at, note=note, worded=None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from math import isfinite
 
 from autograde.values import dispatch
 from autograde.values.base import (
@@ -89,8 +90,13 @@ def _wrong(mine: list[Row], wanted: list[Row], got: Plain, near: float) -> list[
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         others = [*items][:MOST_COMPARED]
         return [i for i in alone if all(differ(mine[i][1], other, near) for other in others)]
-    pairs = zip(mine, _beside(mine, wanted, got), strict=True)
-    wrong = (i for i, ((_, item), other) in enumerate(pairs) if differ(item, other, near))
+    found, others = [item for _, item in mine], _beside(mine, wanted, got)
+    pairs = enumerate(zip(found, others, strict=True))
+    if isinstance(got, list) and all(isinstance(x, float) for x in (*found, *others)):
+        far = near * max((abs(other) for other in others if isfinite(other)), default=0.0)
+        wrong = (i for i, (one, two) in pairs if one != two and not abs(one - two) <= far)
+    else:
+        wrong = (i for i, pair in pairs if differ(*pair, near))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
 
 

@@ -121,7 +121,7 @@ def _errors(got: Array, expected: Array) -> NDArray[np.float64]:
 def first_difference(got: Array, expected: Array, near: float) -> tuple[int, ...]:
     """Return the place of the first entry that is clearly off, or else of the one most off."""
     errors = _errors(got, expected)
-    clear = errors > max(SEEN, near) * _scale(expected)
+    clear = errors > _unseen(got, expected, max(SEEN, near))
     return _place(int(clear.argmax()) if clear.any() else int(errors.argmax()), errors)
 
 
@@ -131,7 +131,12 @@ def _place(flat: int, of: Array) -> tuple[int, ...]:
 
 def wrong_entries(got: Array, expected: Array, near: float) -> NDArray[np.bool_]:
     """Return an array of the shape of both: True where an entry is off."""
-    return _errors(got, expected) > near * _scale(expected)
+    return _errors(got, expected) > _unseen(got, expected, near)
+
+
+def _unseen(got: Array, expected: Array, near: float) -> float:
+    """Return how far an entry may be off and not be called wrong; a whole number not at all."""
+    return 0.0 if _whole(got) and _whole(expected) else near * _scale(expected)
 
 
 def _without_rounding(numbers: Array, scale: float) -> Array:

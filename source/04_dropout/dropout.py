@@ -135,7 +135,7 @@ my_guess = None  # a percentage, such as 50
 # %% tags=["nbval-ignore-output"]
 # demonstration: at the lowest loss
 lowest = min(range(len(plain)), key=lambda i: plain[i][1]["loss"])
-beside(my_guess, f"{plain[lowest][1]['right']:.0%} at step {25 * (lowest + 1)}, {plain[-1][1]['right']:.0%} at the end")
+beside(my_guess, f"{plain[lowest][1]['right']:.0%} at step {plain[lowest][1]['step']}, {plain[-1][1]['right']:.0%} at the end")
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: draws the figure
@@ -158,7 +158,7 @@ def curves(runs, lowest_loss, guessing):
 show(
     chart(curves, {f"its own {len(few)}": [own for own, _ in plain], "new stories": [other for _, other in plain]}, floor(), guessing),
     f"Left, loss against training steps: on its own stories it ends at {plain[-1][0]['loss']:.1f}, on new stories it is lowest at step "
-    f"{25 * (lowest + 1)}, {plain[lowest][1]['loss']:.1f}, and ends at {plain[-1][1]['loss']:.1f}. Right, right answers at the end: "
+    f"{plain[lowest][1]['step']}, {plain[lowest][1]['loss']:.1f}, and ends at {plain[-1][1]['loss']:.1f}. Right, right answers at the end: "
     f"{plain[-1][0]['right']:.0%} in its own stories, {plain[-1][1]['right']:.0%} in new ones; a dotted line marks guessing, {guessing:.0%}.",
 )
 
@@ -174,7 +174,7 @@ for i in (lowest, len(plain) - 1):
     sure, first = at["scores"].softmax(dim=-1).max(dim=-1)  # its first choice, and how sure it is of that
     hit, miss = real & (first == targets), real & (first != targets)
     losses = nn.functional.cross_entropy(at["scores"].flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
-    print(f"step {25 * (i + 1)}: first choice right {hit.sum() / real.sum():.0%}, loss there {losses[hit].mean():.2f}; "
+    print(f"step {at['step']}: first choice right {hit.sum() / real.sum():.0%}, loss there {losses[hit].mean():.2f}; "
           f"where wrong, {sure[miss].mean():.0%} sure, loss {losses[miss].mean():.2f}")
 softer = nn.functional.cross_entropy((at["scores"] / 1.5).flatten(0, 1), targets.flatten())
 print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it was {at['loss']:.2f}")

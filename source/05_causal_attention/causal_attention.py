@@ -759,7 +759,7 @@ for place, ones in by_place.items():
     print(f"{place:>10}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
-# **It never misses a cave or a gym.** At *the*, layer 1 looks at the place. Ask in stories of your own: is it the number of people, or the kind of place?
+# **It never misses a cave, a barn, a gym or a shop.** At *the*, layer 1 looks at the place. Ask in stories of your own: is it the number of people, or the kind of place?
 
 # %% tags=["raises-exception"]
 own = "Anna is in the barn . she sees a bat . where is Anna ? she's in the"  # then others

@@ -1058,7 +1058,7 @@ with torch.no_grad():
 best = chances.topk(4)
 show(
     chart(course_chart, words, {word: round(chance, 4) for word, chance in zip(decode(best.indices.tolist()), best.values.tolist())}),
-    f"The whole course as nested boxes. At the bottom the words {' '.join(words)} They become vectors, then queries, keys and "
+    f"The whole course as nested boxes. At the bottom the words {' '.join(words[1:])}, which become vectors, then queries, keys and "
     "values, scores, masked, softmax, dropout, context vectors, merged heads, a feed-forward layer, and at the top the probabilities of the "
     f"next word: {', '.join(decode(best.indices.tolist()))}. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
 )

@@ -201,6 +201,9 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     except KeyboardInterrupt:
         if not late:
             raise
+    finally:  # the interrupt may have kept the first one from it
+        over.set()
+        timer.join()
 
 
 @contextmanager

@@ -189,7 +189,7 @@ def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = Value
     raisable = result if isinstance(result, type) else type(result)
     if issubclass(raisable, BaseException):
         return RETURNED
-    plain = type(result) in (bool, int, str, type(None))
+    plain = type(result) in (bool, str, type(None)) or (type(result) is int and abs(result) < 1e60)
     return f"returns {short(repr(result), 60)}" if plain else "returns a result"
 
 
