@@ -243,7 +243,7 @@ def test_lessons_can_import_the_package_of_a_course_of_any_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "make_importable", lambda _: None)
-    monkeypatch.setattr(making, "new", lambda *_: None)
+    monkeypatch.setattr(making, "new", lambda *_, **__: None)
     making.init(tmp_path / name)
     assert (tmp_path / name / f"{name}_course" / "__init__.py").is_file()
 
@@ -253,7 +253,7 @@ def test_its_students_name_the_wheel_in_full(
 ) -> None:
     """On Windows nobody puts a file's name in place of a `*`, and pip finds no file called that."""
     monkeypatch.setattr(making, "make_importable", lambda _: None)
-    monkeypatch.setattr(making, "new", lambda *_: None)
+    monkeypatch.setattr(making, "new", lambda *_, **__: None)
     making.init(tmp_path / "my-course")
     guide = (tmp_path / "my-course" / GUIDE).read_text()
     assert re.findall("pip install (.+)", guide) == ["my_course-0.1.0-py3-none-any.whl"]

@@ -41,6 +41,7 @@ QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 LOOK_SECONDS = 1.0
 NOT_RUN = "The cells after that were not run."
 WITHOUT = "The notebook was run again without that cell."
+LEFT_OUT = "it ended the kernel, so the notebook was run again without it"
 MOST_LEFT_OUT = 2
 """So often a notebook runs again without a cell that has ended its kernel."""
 BROKEN = Problem(
@@ -77,7 +78,8 @@ def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> R
     while running.problem and running.ended_by is not None and len(left_out) < MOST_LEFT_OUT:
         if running.time_left() < running.seconds:
             break
-        left_out[running.ended_by] = "it ended the kernel, so the notebook was run again without it"
+        said = running.notes.get(running.ended_by, "")
+        left_out[running.ended_by] = "; ".join(filter(None, [said, LEFT_OUT]))
         running = _Running(job, look, alone, left_out, running.end)
         running.run_in_a_folder()
     problem = running.problem or first.problem
