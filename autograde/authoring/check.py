@@ -187,7 +187,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
             broken["reference"] = str(error)
     failed: Failures = defaultdict(lambda: defaultdict(list))
     for seed, key in keys.items():
-        broken |= _judge_right(lesson, exercise, seed, key, failed)
+        broken |= _judge_right(reference, exercise, seed, key, failed)
     missed = {each: _judge_wrong(reference, exercise, each, keys) for each in variants.wrong}
     missed = {variant: found for variant, found in missed.items() if found}
     earned = {variant.name: _most(found).share for variant, found in missed.items()}
@@ -214,13 +214,13 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = ()
 
 
 def _judge_right(
-    lesson: Lesson, exercise: Exercise, seed: int, key: Key, failed: Failures
+    reference: Program, exercise: Exercise, seed: int, key: Key, failed: Failures
 ) -> dict[str, str]:
     """Note the lines that right answers fail on a seed; return why others cannot be judged."""
-    reference, broken = load(lesson), dict[str, str]()
+    broken = dict[str, str]()
     verdict = judge(reference.record(exercise.name, seed), key, trusted=True)
     own = _note(failed[expected.OWN], verdict)
-    for who, made_of in expected.right_answers(lesson, exercise):
+    for who, made_of in expected.right_answers(reference.lesson, exercise):
         try:
             recording = expected.record(reference, exercise, made_of, seed)
         except CourseError as error:
