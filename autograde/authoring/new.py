@@ -113,7 +113,7 @@ def templates_in(folder: Path) -> Environment:
 def init(folder: Path, *, plain: bool = False) -> Lesson:
     """Make a course in a new or empty folder, named after the folder. Return its first lesson.
 
-    That is about lists if `plain` is asked for, else about NumPy's arrays.
+    The lesson is about lists if `plain` is asked for, else about NumPy's arrays.
 
     Raises:
         CourseError: the folder is not empty, or its name has no letters.

@@ -13,8 +13,8 @@ PRACTICE_MIME = "application/vnd.autograde.practice+json"
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
 REFUSAL = "a ValueError"
-"""The value that a probe records in place of a result when a call refused its arguments; nobody's
-right result, and what a message says of it."""
+"""The value that a probe records in place of a result when a call refused its arguments. Messages
+show it as it is, and it is no right result of any exercise."""
 REFUSAL_BY = "refused by "
 """How the value begins instead where a rubric asks for another error; its name follows."""
 RETURNED = "returns an error instead of raising it"

@@ -43,7 +43,7 @@ NOT_RUN = "The cells after that were not run."
 WITHOUT = "The notebook was run again without that cell."
 LEFT_OUT = "it ended the kernel, so the notebook was run again without it"
 MOST_LEFT_OUT = 2
-"""So often a notebook runs again without a cell that has ended its kernel."""
+"""The most cells that a notebook runs again without, because they ended its kernel."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
     "The notebook broke its connection to the grader, for example by printing more than "
@@ -100,7 +100,8 @@ def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> R
 class _Running:
     """A running job, and its results so far.
 
-    `ended_by` is the cell in which its kernel ended, by number; `end` is when its time is over.
+    `ended_by` is the cell in which its kernel ended, by number. `end` is when its time is over, and
+    `seconds` is what it has taken.
     """
 
     def __init__(
@@ -112,7 +113,9 @@ class _Running:
         end: float | None = None,
     ) -> None:
         self.job, self.limits, self.look, self.alone = job, job.limits, look, alone
-        self.end, self.ended_by = end, cast(int | None, None)
+        self.end = end
+        self.ended_by: int | None = None
+        self.seconds = 0.0
         cells = [
             _cell(name, "" if index in left_out else source)
             for index, (name, source) in enumerate(job.cells)
