@@ -12,7 +12,7 @@ from typing import Any
 import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
-from nbconvert.exporters import HTMLExporter
+from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters import markdown2html, strip_ansi
 from nbformat import NotebookNode
 from traitlets.config import Config
@@ -59,7 +59,7 @@ def template(path: Path) -> Template:
 
 def page(nb: NotebookNode, marks: Marks) -> bytes:
     """Return the page of a graded notebook, into which it puts scores and comments."""
-    html, _ = _exporter().from_notebook_node(nb, {"nbgrader": put_marks(nb, marks)})
+    html = _exporter().page(nb, {"nbgrader": put_marks(nb, marks)})
     return html.encode("utf-8", "xmlcharrefreplace")
 
 
@@ -90,7 +90,7 @@ def warm_up(version: Version) -> None:
     """Make a lesson's page once in a process: later ones reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
     nb = write_note(Record(deepcopy(notebook_of(version))))
-    _exporter().from_notebook_node(nb, {"nbgrader": about})
+    _exporter().page(nb, {"nbgrader": about})
 
 
 @cache
@@ -116,18 +116,23 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page, as the template makes it; of a plain assignment, nbgrader's own page.
-
-        HTMLExporter would parse the page again, to add alt text to pictures and to mark the cells
-        of its own template. Here every picture has alt text, and parsing takes most of the time.
-        """
+        """Take nbgrader's steps, then return the page; of a plain assignment, nbgrader's own."""
         if NOTE not in nb.metadata:
             return self._plain().from_notebook_node(nb, resources, **options)
+        marked, about = super(TemplateExporter, self).from_notebook_node(nb, resources, **options)
+        return self.page(marked, about), about
+
+    def page(self, nb: NotebookNode, resources: dict[str, Any]) -> str:
+        """Return the page, as the template makes it.
+
+        HTMLExporter would copy the notebook twice and validate it, and parse the page again, to add
+        alt text to pictures and to mark the cells of its own template. Here every picture has alt
+        text.
+        """
         highlight = highlighter(lexer_of(nb))
         self.register_filter("highlight_code", lambda code: highlight(code)[0])  # type: ignore[no-untyped-call]
-        page: tuple[str, dict[str, Any]]
-        page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
-        return page
+        html: str = self.template.render(nb=nb, resources=resources)
+        return html.lstrip()
 
     def _plain(self) -> HTMLExporter:
         """Return the exporter that nbgrader would use, with the steps it has put before this."""

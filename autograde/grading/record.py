@@ -124,7 +124,7 @@ def write_note(record: Record) -> NotebookNode:
 
 def to_file(nb: NotebookNode) -> bytes:
     """Return the bytes of a notebook's file, as nbgrader writes it."""
-    text: str = nbformat.writes(nb)
+    text: str = nbformat.v4.writes(nb)
     return f"{text}\n".encode("utf-8", "surrogatepass")
 
 
