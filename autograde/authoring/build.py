@@ -60,9 +60,9 @@ CELL_SECONDS = 400
 def build(lesson: Lesson) -> list[str]:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
-    Both are built elsewhere and moved into place together, the solution first, because the gradebook
-    follows the student version: a failed build changes nothing. A file that says the same stays as
-    it is. Return what is worth other points now.
+    Both are built elsewhere, the student version last because the gradebook follows it, and moved
+    into place together: a failed build changes nothing. A file that says the same stays as it is.
+    Return what is worth other points now.
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         changed = changes(lesson, maxima(gradebook, lesson))
