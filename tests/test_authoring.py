@@ -217,6 +217,10 @@ SLIPS = {
         "../curriculum.toml", "center_rows = 2", 'center_rows = "two"',
         "07_my_lesson: center_rows needs a number above 0, not 'two'",
     ),
+    "memory in words": Slip(
+        "../curriculum.toml", "minutes = ", 'memory_gb = "4 GB"\nminutes = ',
+        "memory_gb needs a number above 0, not '4 GB'",
+    ),
     "no points": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows = 0",
         "center_rows needs a number above 0, not 0",

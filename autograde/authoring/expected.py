@@ -126,5 +126,5 @@ def record(
                 f"the variant {variant.name} of {variant.exercise} fails: "
                 f"{type(error).__name__}: {error}"
             ) from error
-    with room_of_a_kernel():
+    with room_of_a_kernel(reference.lesson):
         return reference.record(exercise.name, seed)

@@ -207,7 +207,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def room_of_a_kernel() -> Iterator[None]:
+def room_of_a_kernel(lesson: Lesson) -> Iterator[None]:
     """Let code take as much more memory as a kernel may in grading; past it a MemoryError ends it.
 
     Linux alone keeps this limit, for the process as a whole.
@@ -220,7 +220,7 @@ def room_of_a_kernel() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     (taken,) = re.findall(r"^VmData:\s*(\d+) kB", status, re.MULTILINE)
-    most = int(taken) * 1024 + Limits().kernel.memory_bytes
+    most = int(taken) * 1024 + Limits().with_memory(lesson.memory_gb).kernel.memory_bytes
     limits = [most, *(each for each in (soft, hard) if each >= 0)]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:
