@@ -11,7 +11,7 @@ import pytest
 from conftest import HERE, run
 
 from attention_course.probes.rubric import Rubric
-from autograde.authoring import check, lint
+from autograde.authoring import check, expected, lint
 from autograde.authoring.measure import measure
 from autograde.authoring.new import new
 from autograde.course.lesson_files import parse_text, read_measured
@@ -216,6 +216,10 @@ SLIPS = {
     "points in words": Slip(
         "../curriculum.toml", "center_rows = 2", 'center_rows = "two"',
         "07_my_lesson: center_rows needs a number above 0, not 'two'",
+    ),
+    "memory in words": Slip(
+        "../curriculum.toml", "minutes = ", 'memory_gb = "4 GB"\nminutes = ',
+        "memory_gb needs a number above 0, not '4 GB'",
     ),
     "no points": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows = 0",
@@ -462,10 +466,14 @@ FULL = ENDLESS.replace("while True:\n        pass", "rows = []\n    while True: 
 def test_an_answer_that_does_not_end_is_interrupted_as_in_grading(
     heading: str, mine: Lesson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reference, "Limits", lambda: Limits(cell_seconds=1))
+    if heading == "right":
+        monkeypatch.setattr(reference, "Limits", lambda: Limits(cell_seconds=1))
+    monkeypatch.setattr(expected, "ENDLESS_SECONDS", 1)  # of a processor, for a wrong one
     path = mine.folder / VARIANTS
     path.write_text(path.read_text() + ENDLESS.format(heading=heading))
+    began = time.monotonic()
     faults = check.judge_variants(mine, mine.exercise("center_rows")).faults
+    assert time.monotonic() - began < Limits.cell_seconds
     if heading == "wrong":
         assert faults == ()
     else:

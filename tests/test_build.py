@@ -199,6 +199,19 @@ def test_a_failed_build_changes_nothing(course: Path) -> None:
     assert not list(course.glob(".build-*"))
 
 
+def test_a_build_whose_reference_fails_changes_nothing_that_is_kept(mine: Lesson) -> None:
+    mine.text.write_text(mine.text.read_text() + "\n# %%\n1 / 0\n")
+    curriculum = mine.root / CURRICULUM
+    curriculum.write_text(curriculum.read_text().replace("center_rows = 2", "center_rows = 7"))
+    lesson, before = lessons(mine.root)[mine.name], files_in(mine.root)
+    with pytest.raises(CourseError, match="ZeroDivisionError"):
+        building.build(lesson)
+    changed = files_in(mine.root).items() - before.items()
+    assert {Path(path).name for path, _ in changed} == {"my_lesson.ipynb", "nbgrader.log"}
+    with gradebook_of(mine.root) as gradebook:
+        assert gradebook.find_assignment(mine.name).max_score == 2
+
+
 def test_the_reason_of_nbgraders_failure_is_told(
     course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

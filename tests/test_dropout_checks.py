@@ -62,6 +62,7 @@ WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "rows": (lambda u: (u[..., :1] < P).expand(u.shape), "same row are dropped together"),
     "columns": (lambda u: (u[..., :1, :] < P).expand(u.shape), "same column are dropped together"),
     "batch": (lambda u: (u[:, :1] < P).expand(u.shape), "matrices of a batch are dropped together"),
+    "one row": (lambda u: (u[:, :1, :1] < P).expand(u.shape), "are dropped together"),
     "calls": (lambda u: (u[:1] < P).expand(u.shape), "calls give the same zeros again"),
     "two masks": (lambda u: (u[:2] < P).repeat(CALLS // 2, 1, 1, 1), "the same zeros again"),
     "exact count": (exact_count, "the number of zeros is the same at every call"),

@@ -1,13 +1,16 @@
 """The queries that one submission of many makes to the gradebook, nbgrader's database."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from classes import gradebook_of
 from marking_class import make_marking_class, marks_of
 from sqlalchemy import event
+from traitlets.config import Config
 
-from autograde.grading.gradebook import marks_of_class, save_scores
+from autograde.grading.gradebook import marks_of_class, open_gradebook, save_scores
 from autograde.grading.submission import Place
 
 
@@ -32,3 +35,18 @@ def test_a_submission_does_not_read_the_rows_of_the_whole_course(tmp_path: Path)
     large = {f"SCAN {table}" for table in ("grade", "comment", "submitted_notebook")}
     assert plans
     assert not [(step, statement) for step, statement in plans if step in large]
+
+
+def test_two_who_open_a_gradebook_first_both_get_it(tmp_path: Path) -> None:
+    config, ready = Config({"CourseDirectory": {"root": str(tmp_path)}}), Barrier(4)
+
+    def use(number: int) -> None:
+        ready.wait()
+        with open_gradebook(config) as gradebook:
+            gradebook.update_or_create_assignment(f"lesson_{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(4)))
+    with open_gradebook(config) as gradebook:
+        assert len(gradebook.assignments) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.db"]

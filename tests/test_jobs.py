@@ -221,6 +221,18 @@ def test_what_others_may_have_caused_counts_only_alone(name: str) -> None:
     assert run_job(work)
 
 
+FULL = "rows = bytearray(600 * 2**20)\nfor n in range(0, len(rows), 4096): rows[n] = 1\n"
+
+
+@walled
+@pytest.mark.parametrize(("gigabytes", "fits"), [(0.75, False), (2, True)])
+def test_a_lesson_says_how_much_memory_its_kernels_get(gigabytes: float, fits: bool) -> None:
+    code = f"import time\n{FULL}time.sleep(1)\nprint('done')"
+    ran = run_job(job(("it", code), limits=Limits().with_memory(gigabytes)))
+    assert [bool(text) for text in printed(ran)] == [fits]
+    assert ("used more than 576 MB of memory" in str(ran.notes)) != fits
+
+
 @walled
 @pytest.mark.parametrize("code", ["while True: pass", "import os; os._exit(1)", "1 / 0"])
 def test_what_is_the_notebooks_own_doing_counts_at_once(code: str) -> None:

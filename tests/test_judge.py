@@ -1,5 +1,6 @@
 """What a verdict says about right, wrong and strange outcomes."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -371,6 +372,17 @@ def test_another_error_than_a_refusal_is_named() -> None:
     verdict = judge(record(lines, lambda items: items[0]), key, trusted=True)
     assert "raises IndexError: list index out of range" in said_of(verdict)
     assert "expected a ValueError." in said_of(verdict)
+
+
+def test_a_subclass_of_a_refusal_is_judged_as_one_and_named() -> None:
+    @as_cell
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("the object in a text", answer, "")
+
+    read = record(lines, json.loads)
+    assert judge(read, make_key(lines, refusing), trusted=True).passed
+    verdict = judge(read, make_key(lines, len), trusted=True)
+    assert "raises ValueError: JSONDecodeError: Expecting value: line 1" in said_of(verdict)
 
 
 def test_a_text_that_an_answer_returns_is_no_refusal() -> None:

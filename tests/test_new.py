@@ -96,7 +96,7 @@ def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     said = run(made.root, "release", str(tmp_path / "out"), NAME).output
     variants = f"source/{NAME}/variants"
     assert f"{NAME} is not finished: {CURRICULUM}, source/{NAME}/my_lesson.py, {variants}/" in said
-    assert "still says REPLACE. To leave it out, name" in said
+    assert "still says “REPLACE:”. To leave it out, name" in said
     root = tmp_path / "finished"
     shutil.copytree(made.root, root)
     (root / "due.toml").write_text("09_other = 2026-03-01\n")
@@ -106,7 +106,7 @@ def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     said = run(root, "release", str(tmp_path / "out"), NAME).output
     assert f"{NAME} is not finished: {variants}/" in said  # its hints travel with the practice data
     for path in lesson.folder.glob("variants/*.md"):
-        path.write_text(path.read_text().replace("REPLACE", "About"))
+        path.write_text(path.read_text().replace("REPLACE:", "As in SQL's REPLACE,"))
     said = run(root, "release", str(tmp_path / "out"), NAME).output
     assert "due.toml names 09_other: no such lesson here" in said
     (root / "due.toml").write_text(f"{NAME} = 2026-03-01\n")

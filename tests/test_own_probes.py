@@ -1,5 +1,6 @@
 """The examples of docs/recipes.md for rubrics of one's own, each as it stands there."""
 
+import random
 import re
 from pathlib import Path
 
@@ -362,6 +363,25 @@ def test_an_answer_that_draws_random_numbers_is_judged_by_a_check_of_ones_own(
     lines = answer.strip().splitlines()
     other = "\n".join([*lines[:-1], f"    {last}"])
     assert wrong_lines(reference, "bootstrap_means", other) == fails
+
+
+@pytest.mark.parametrize(
+    ("draws", "right"),
+    [
+        ("[random.randint(1, 6) for _ in range(count)]", True),
+        ("[int(6 * random.random()) + 1 for _ in range(count)]", False),
+        ("[1] * count", False),
+    ],
+)
+def test_an_answer_whose_text_says_how_it_draws_is_compared(
+    draws: str, right: bool, tmp_path: Path
+) -> None:
+    setup = "from autograde.notebook import rubric\n"
+    reference = program(tmp_path, "rolls", setup, block("dice answer"), block("dice rubric"))
+    expected = random.getstate()
+    wrong = wrong_lines(reference, "rolls", f"def rolls(count):\n    return {draws}\n")
+    assert wrong == ([] if right else ["one `random.randint(1, 6)` a roll"])
+    assert random.getstate() == expected  # the student's own
 
 
 LABEL = """

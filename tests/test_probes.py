@@ -225,6 +225,7 @@ def copy_lines(r: Any, answer: Any) -> None:
     copy.shares_nothing("shares", r.normal(4, 3))
     copy.keeps_source("source", r.normal(4, 3))
     copy.learns("learns", r.normal(4, 3))
+    copy.gives("gives", r.normal(4, 3), "W")
 
 
 @pytest.mark.parametrize(
@@ -233,12 +234,20 @@ def copy_lines(r: Any, answer: Any) -> None:
         (match, []),
         (shared, ["shares"]),
         (forgetful, ["shares", "source"]),
-        (fixed, ["learns"]),
-        (untransposed, ["outputs", "shares", "learns"]),
+        (fixed, ["learns", "gives"]),
+        (untransposed, ["outputs", "shares", "learns", "gives"]),
     ],
 )
 def test_a_copy_s_lines_see_its_mistakes(answer: Callable[..., None], failed: list[str]) -> None:
     assert failing(copy_lines, match, answer) == failed
+
+
+def test_a_parameter_that_a_copy_has_lost_is_named() -> None:
+    def losing(two: Layers, one: Matrices) -> None:
+        del one.W
+
+    said = sentences(copy_lines, match, losing)["gives"]
+    assert "breaks the contract: there is no parameter called W" in said
 
 
 def drop(x: Tensor, p: float, training: bool, generator: torch.Generator | None = None) -> Tensor:

@@ -216,9 +216,25 @@ def test_earlier_versions_come_in_the_order_of_their_builds(lesson: Lesson) -> N
     for points in (5, 3, 6, 4):
         new = f"apply_mask = {points}"
         lesson, old = build_again(lesson, curriculum, f"\n{old}\n", f"\n{new}\n"), new
+    kept = lesson.root / ".autograde" / "released" / LESSON
+    for number, path in enumerate(sorted(kept.rglob("*"), reverse=True)):
+        os.utime(path, (number, number))  # as after a copy
     built = [nbformat.reads(each.released.decode(), 4) for each in versions(lesson)]
     worth = [named_cells(nb)["test_apply_mask"].metadata["nbgrader"]["points"] for nb in built]
     assert worth == [4, 6, 3, 5, 1]
+
+
+def test_versions_that_1_0_kept_are_older_and_in_the_order_of_their_files(lesson: Lesson) -> None:
+    curriculum, old = lesson.root / CURRICULUM, "apply_mask = 1"
+    for points in (5, 3):
+        new = f"apply_mask = {points}"
+        lesson, old = build_again(lesson, curriculum, f"\n{old}\n", f"\n{new}\n"), new
+    earlier = [each.lesson.root for each in versions(lesson)[1:]]
+    for time, each in zip((2e9, 3e9), earlier, strict=True):
+        (each / "built.txt").unlink()
+        os.utime(each / CURRICULUM, (time, time))
+    lesson = build_again(lesson, curriculum, f"\n{old}\n", "\napply_mask = 6\n")
+    assert [each.lesson.root for each in versions(lesson)[2:]] == earlier[::-1]
 
 
 def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
@@ -237,6 +253,7 @@ def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
         "causal_mask.ipynb",
         "practice.safetensors.gz",
         "other_ways.json",
+        "built.txt",
     }
 
 

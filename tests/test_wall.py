@@ -198,6 +198,25 @@ def may_make_groups(user: list[str]) -> bool:
     return not subprocess.run([*user, "sh", "-c", TRY_GROUPS], capture_output=True).returncode
 
 
+@pytest.mark.parametrize("files", [700, 900])
+def test_a_package_of_many_files_gets_in_or_is_named(
+    files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / f"of_{files}_files"
+    (package / "data" / "of" / "rain").mkdir(parents=True)
+    for number in range(files):
+        (package / "data" / "of" / "rain" / f"{number}.txt").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        said = missing(package.name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert said.startswith(f"The course's package {package.name} has 900 files" * (files > 800))
+    assert bool(said) == (files > 800)
+
+
 def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
     kinds = {"": "cpu memory pids", "a": "memory pids", "a/b": "", "a/b/c": "cpu"}
     for place, text in kinds.items():

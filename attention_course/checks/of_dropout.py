@@ -85,6 +85,8 @@ def coins(value: Plain, before: Plain) -> list[Reading]:
     if different == 1:
         return [repeats]  # all else would be the chance of one draw, another for each seed
     z = (zeros - share) / sqrt(share * (1 - share))
+    if together := [each for each in _of_pairs(z) if each.value > TOGETHER]:
+        return together  # one row of coins repeats too, but why it does says more
     return [repeats, *_independent(z), share_of(ZEROS, zeros, before[1])]
 
 

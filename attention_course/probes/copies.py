@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from autograde.rubric.probes.calls import ContractBroken, parameter_names
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.recorder import Probe, Recorder
-from autograde.rubric.probes.weights import Weights, load
+from autograde.rubric.probes.weights import Weights, load, parameter
 
 
 class CopyProbe(Probe):
@@ -47,7 +47,7 @@ class CopyProbe(Probe):
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             _, target = self._copied(weights)
-            return {name: target.get_parameter(name) for name in names}
+            return {name: parameter(target, name) for name in names}
 
         self._record(line, run, x)
 

@@ -49,8 +49,8 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
 
-KEEP = f"{__name__}.KeepVersion"
-SLOW = {KEEP, *(f"{__name__}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
+KEEP, LINT = f"{__name__}.KeepVersion", f"{__name__}.LintSource"
+SLOW = {KEEP, LINT, *(f"{__name__}.{step}" for step in ("LintStudent", "AddPracticeData"))}
 UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -60,13 +60,14 @@ CELL_SECONDS = 400
 def build(lesson: Lesson) -> list[str]:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
-    Both are built elsewhere and moved into place together: a failed build changes neither. A file
-    that says the same stays as it is. Return what is worth other points now.
+    Both are built elsewhere, the student version last because the gradebook follows it, and moved
+    into place together: a failed build changes nothing. A file that says the same stays as it is.
+    Return what is worth other points now.
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         changed = changes(lesson, maxima(gradebook, lesson))
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
-        made = _convert(lesson, Path(folder))
+        made = _convert(lesson, Path(folder), without={LINT})
         for new, old in zip(made, _committed(lesson), strict=True):
             keep_same(new, old)
             replace_folder(new, old)
@@ -85,6 +86,13 @@ def adopt(lesson: Lesson) -> None:
     )
 
 
+class LintedSolution(GenerateSolution):
+    """Refuses a lesson with faults before its reference runs; the gradebook need not know it."""
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        super(GenerateSolution, self).init_assignment(assignment_id, student_id)
+
+
 def generate(lesson: Lesson, folder: Path) -> Path:
     """Write the student version alone, unchecked; the gradebook knows the lesson afterwards."""
     released, _ = _convert(lesson, folder, [GenerateAssignment], without=SLOW)
@@ -95,7 +103,7 @@ def out_of_date(lesson: Lesson) -> list[str]:
     """List what a build would change in notebooks/ and solutions/, apart from picture bytes."""
     with TemporaryDirectory() as folder:
         nowhere = f"sqlite:///{folder}/gradebook.db"
-        made = _convert(lesson, Path(folder), without={KEEP}, db_url=nowhere)
+        made = _convert(lesson, Path(folder), without={KEEP, LINT}, db_url=nowhere)
         text = text_of(lesson)
         changed = text_with_points(lesson, text) != text
         other_points = [f"{lesson.text}: other points"] if changed else []
@@ -113,7 +121,7 @@ def _committed(lesson: Lesson) -> tuple[Path, Path]:
 def _convert(
     lesson: Lesson,
     folder: Path,
-    converters: Iterable[type[BaseConverter]] = (GenerateAssignment, GenerateSolution),
+    converters: Iterable[type[BaseConverter]] = (LintedSolution, GenerateAssignment),
     *,
     without: Collection[str] = (),
     db_url: str = "",
@@ -125,6 +133,7 @@ def _convert(
         config.CourseDirectory.db_url = db_url
     steps = config.GenerateAssignment
     steps.preprocessors = [name for name in steps.preprocessors if name not in without]
+    config.LintedSolution.preprocessors = [LINT, *config.GenerateSolution.preprocessors]
     config.CourseDirectory.release_directory = str(folder / "notebooks")
     config.CourseDirectory.solution_directory = str(folder / "solutions")
     config.CourseDirectory.assignment_id = lesson.name

@@ -1,16 +1,18 @@
 """The key of an exercise: run the reference on a seed, and known mistakes on the practice seed."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
+from math import inf
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.grading.running.reference import (
+    ENDLESS_SECONDS,
     Lines,
     Program,
     load,
@@ -109,11 +111,12 @@ def right_answers(lesson: Lesson, exercise: Exercise) -> Iterator[tuple[str, lis
 
 
 def record(
-    reference: Program, exercise: Exercise, variants: Iterable[Variant], seed: int
+    reference: Program, exercise: Exercise, variants: Sequence[Variant], seed: int
 ) -> Recording:
     """Return what the rubric of an exercise records when variants replace the lesson's answers.
 
-    A variant may be an endless loop that fills a list, so its memory is limited as in grading.
+    A variant may be an endless loop that fills a list, so its memory is limited as in grading, and
+    the processor time of a wrong one.
 
     Raises:
         CourseError: the code of one fails before anything is called.
@@ -126,5 +129,6 @@ def record(
                 f"the variant {variant.name} of {variant.exercise} fails: "
                 f"{type(error).__name__}: {error}"
             ) from error
-    with room_of_a_kernel():
-        return reference.record(exercise.name, seed)
+    with room_of_a_kernel(reference.lesson):
+        wrong = any(variant.heading != "right" for variant in variants)
+        return reference.record(exercise.name, seed, cpu_seconds=ENDLESS_SECONDS if wrong else inf)

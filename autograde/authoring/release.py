@@ -3,7 +3,6 @@
 nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ from autograde.course.package import CACHES, folder_of
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
 
-TO_WRITE = "REPLACE"
-"""The word that `autograde new` writes where the author has to say something."""
+TO_WRITE = "REPLACE:"
+"""What `autograde new` writes where the author has to say something; SQL's REPLACE has no colon."""
 
 GUIDE = "docs/student.md"
 """The page that tells students how to set up and work; the README of what is released."""
@@ -73,11 +72,11 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
         lesson.text: "\n".join(cell.source for cell in nb.cells),
         **{path: read_utf8(path) for path in sorted(lesson.folder.glob("variants/*.md"))},
     }
-    unfinished = [path for path, text in texts.items() if re.search(rf"\b{TO_WRITE}\b", text)]
+    unfinished = [path for path, text in texts.items() if TO_WRITE in text]
     if unfinished:
         places = ", ".join(str(path.relative_to(lesson.root)) for path in unfinished)
         raise CourseError(
-            f"{lesson.name} is not finished: {places} still says {TO_WRITE}. "
+            f"{lesson.name} is not finished: {places} still says “{TO_WRITE}”. "
             "To leave it out, name the finished lessons"
         )
     folder = lesson.released_notebook.parent

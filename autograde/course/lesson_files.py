@@ -1,6 +1,8 @@
 """The files of a lesson, read: its text, what a build wrote, what was measured."""
 
 import json
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +45,13 @@ def read_text(lesson: Lesson) -> "NotebookNode":
 
 
 def parse_text(text: str) -> "NotebookNode":
-    """Return percent text as a notebook."""
+    """Return percent text as a notebook, which the caller may change."""
+    return deepcopy(_parse(text))
+
+
+@lru_cache(maxsize=16)
+def _parse(text: str) -> "NotebookNode":
+    """Parse it once for all who read it: each of its exercises does."""
     import jupytext
 
     nb: NotebookNode = jupytext.reads(text, fmt="py:percent")

@@ -67,7 +67,10 @@ class Written:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. `root` is the course's folder, `package` the course's, or ""."""
+    """One lesson. `root` is the course's folder, `package` the course's, or "".
+
+    `memory_gb` is what the kernel of a submission gets.
+    """
 
     root: Path
     name: str
@@ -78,6 +81,7 @@ class Lesson:
     exercises: tuple[Exercise, ...]
     written: tuple[Written, ...] = ()
     package: str = ""
+    memory_gb: float = 2
 
     @property
     def numbered_title(self) -> str:
@@ -146,13 +150,13 @@ class Lesson:
         )
 
     def as_today(self, today: "Lesson") -> "Lesson":
-        """Return this earlier version with what today's curriculum says of points and lines."""
+        """Return this earlier version with today's points, withdrawn lines and memory."""
         version = self.with_points(today.graded_cells)
         withdrawn = {each.name: each.withdrawn for each in today.exercises}
         exercises = (
             replace(each, withdrawn=withdrawn.get(each.name, ())) for each in version.exercises
         )
-        return replace(version, exercises=tuple(exercises))
+        return replace(version, exercises=tuple(exercises), memory_gb=today.memory_gb)
 
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)
@@ -221,8 +225,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
-    withdrawn = entry.get("withdrawn", {})
-    numbers = {"minutes": entry["minutes"], **points, **written}
+    withdrawn, memory = entry.get("withdrawn", {}), entry.get("memory_gb", Lesson.memory_gb)
+    numbers = {"minutes": entry["minutes"], "memory_gb": memory, **points, **written}
     wrong = [
         f"{name} needs a number above 0, not {value!r}"
         for name, value in numbers.items()
@@ -251,6 +255,7 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     return Lesson(
         root=root,
         package=package,
+        memory_gb=memory,
         **{name: entry[name] for name in ("name", "notebook", "title", "about", "minutes")},
         exercises=tuple(
             Exercise(name, float(value), tuple(needs.get(name, ())), tuple(withdrawn.get(name, ())))

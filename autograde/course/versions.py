@@ -3,11 +3,12 @@
 nbgrader writes a checksum into each rubric cell when a lesson is built. Each build is kept under
 `.autograde/released/LESSON/DIGEST`, a digest of those checksums. It is a small course with all that
 grading needs: curriculum, text, tolerances, built notebook, practice data. If two builds have the
-same rubrics, the later one is kept.
+same rubrics, the later one is kept. Their order is that of the times in BUILT_FILE.
 """
 
 import json
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:  # slow to import
 WAYS_FILE = "other_ways.json"
 """Right answers in other styles, kept with a version; students who have solved an exercise see them
 on their feedback page."""
+BUILT_FILE = "built.txt"
+"""When a version was kept; 1.0 wrote none. The time of a file would be lost where it is copied."""
 ELSEWHERE = (
     "It can be graded in a course that has built that version; "
     "the manual says how, in grading.md (autograde --help says where it is)."
@@ -69,7 +72,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     files = readable_files(lesson)
     found = [_read(lesson, home, files)]
     kept = _kept(lesson).glob(f"[!.]*/{CURRICULUM}")
-    for path in sorted(kept, key=lambda path: (path.stat().st_mtime, path), reverse=True):
+    for path in sorted(kept, key=_when_built, reverse=True):
         if path.parent.parent != home:
             earlier = lessons(path.parent.parent)[lesson.name].as_today(lesson)
             found.append(_read(earlier, earlier.root, files, kept=True))
@@ -100,6 +103,7 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> No
         lesson.practice_file: practice,
         lesson.tolerance_file: _content(lesson.tolerance_file),
         lesson.root / WAYS_FILE: ways,
+        lesson.root / BUILT_FILE: datetime.now(UTC).isoformat().encode(),
     }
     copies = {str(path.relative_to(lesson.root)): content for path, content in files.items()}
     write_folder(_kept(lesson) / _number(nb), copies)
@@ -239,6 +243,12 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     if found is None:
         return None
     return next(each for each in among if rubrics(notebook_of(each)) == rubrics(notebook_of(found)))
+
+
+def _when_built(curriculum: Path) -> tuple[bytes, float, Path]:
+    """Return what kept versions are sorted by; one of 1.0 is older than all that have a time."""
+    built = _content(curriculum.parent.parent / BUILT_FILE)
+    return built, curriculum.stat().st_mtime, curriculum
 
 
 def _content(path: Path) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograde.course.lessons import CourseError
+from autograde.course.lessons import CourseError, read_course
 from autograde.grader import GRADER, read_grader
 from autograde.grading import state, workers
 from autograde.grading.submission import Done, Place
@@ -86,7 +86,7 @@ def require_one_grader(root: Path) -> None:
 def require_wall(root: Path) -> None:
     """Raises CourseError when students' code cannot be kept away from this course."""
     state.require_locks()  # without a wall it would be refused all the same
-    problem = missing() or exposed(root)
+    problem = missing(read_course(root).package) or exposed(root)
     if problem:
         raise CourseError(
             f"{problem}\nWithout a wall students' code can do whatever you can. "

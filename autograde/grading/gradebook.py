@@ -1,6 +1,7 @@
 """The gradebook, nbgrader's database: opened, copied, saved to and read; what lateness costs."""
 
 import math
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -97,6 +98,7 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """
     course = CourseDirectory(config=config)
     try:
+        _make(course)
         with Gradebook(course.db_url, course.course_id) as gradebook:
             # nbgrader commits often; with expiry, every row would be read again after each commit.
             # Rows cannot go stale without it: each submission gets its own session
@@ -107,6 +109,18 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
         where = make_url(course.db_url).render_as_string(hide_password=True)
         copy = last_copy(Path(course.root))
         raise Halted(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
+
+
+def _make(course: CourseDirectory) -> None:
+    """Make an SQLite gradebook that is not there yet, whole: two builds may want it at once."""
+    url = make_url(course.db_url)
+    if url.get_backend_name() != "sqlite" or not url.database or Path(url.database).exists():
+        return
+    fresh = Path(f"{url.database}.{os.urandom(8).hex()}")
+    Gradebook(f"sqlite:///{fresh}", course.course_id).close()
+    with suppress(FileExistsError):  # the other was first
+        os.link(fresh, url.database)
+    fresh.unlink()
 
 
 def last_copy(root: Path) -> str:

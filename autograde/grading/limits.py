@@ -1,6 +1,6 @@
 """Limits on what one submission may cost the grader."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograde.sandbox.both_sides import KernelLimits
 
@@ -17,8 +17,8 @@ class Limits:
     cells, 70 kB of source, 35 outputs, 9 kB of text, 10 pictures of 0.5 MB together, and
     recordings of 1.3 MB; every limit is at least four times as large.
 
-    No course sets them: a score must not depend on where it is computed. docs/wall.md,
-    docs/wall_inside.md and docs/scores.md name some of these numbers.
+    Only the curriculum may change one, the memory: a score must not depend on where it is
+    computed. docs/wall.md, docs/wall_inside.md and docs/scores.md name some of these numbers.
     """
 
     cell_seconds: int = 30
@@ -101,6 +101,16 @@ class Limits:
     """Beside the notebook; every one is written four times."""
     together_bytes: int = 100_000_000
     """For the notebook and the files beside it."""
+
+    def with_memory(self, gigabytes: float) -> "Limits":
+        """Return the same limits for a lesson whose kernels get this much memory."""
+        more = round(gigabytes * 2**30) - KernelLimits.memory_bytes
+        kernel = replace(
+            self.kernel,
+            memory_bytes=self.kernel.memory_bytes + more,
+            address_bytes_a_process=self.kernel.address_bytes_a_process + more,
+        )
+        return replace(self, kernel=kernel)
 
 
 LIMITS = Limits()

@@ -72,7 +72,7 @@ def require_same(grader: str, wall: bool, package: str) -> None:
             "this worker grades with other files of the grader or of the course's package than the "
             "coordinator: give it the same, and start it again"
         )
-    if wall and (problem := missing()):
+    if wall and (problem := missing(package)):
         raise CourseError(f"this worker has no wall: {problem}")
 
 

@@ -49,6 +49,8 @@ UNUSED_UIDS = range(61184, 65520)
 KERNEL_UIDS = range(2_001_000_000, 2_147_000_000)
 """No distribution, container or directory of users gives these to anybody."""
 UIDS_A_TEMPLATE = 10_000
+MOST_FILES = 800
+"""The most files of a course's package: each is open while the wall is made, and 1024 may be."""
 
 ENVIRONMENT = {
     "HOME": HOME,
@@ -95,16 +97,18 @@ def start(
     bubblewrap reads the kernel's own files from unnamed temporary files, so none is left behind.
 
     Raises:
-        NoWall: bubblewrap is not installed or cannot be started, or a needed path lies in /tmp.
+        NoWall: bubblewrap is not installed or cannot be started, a needed path lies in /tmp, or the
+            package has too many files.
     """
+    files = _own_files(package)
     with ExitStack() as opened:
-        numbers, copies = [descriptor], []
-        for place, content in _own_files(package).items():
+        numbers, copies = [descriptor], _parents(*files)
+        for place, content in files.items():
             file = opened.enter_context(TemporaryFile())
             file.write(content)
             file.seek(0)
             numbers.append(file.fileno())
-            copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
+            copies += ["--perms", "0644", "--file", str(numbers[-1]), str(place)]
         uid = UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]  # two templates hardly ever share one
         # root in a container often may not mount, but can become a user who may, in a namespace
         other = os.getuid() == 0 and not root_may_mount()
@@ -147,7 +151,12 @@ def _own_files(package: str) -> dict[Path, bytes]:
         for file in [path] if path.is_file() else path.rglob("*.*"):
             if file.is_file() and file.suffix != ".pyc":
                 files[Path(INSIDE, file.relative_to(PACKAGE.parent))] = file.read_bytes()
-    for file in files_of(package):
+    if len(own := files_of(package)) > MOST_FILES:
+        raise NoWall(
+            f"The course's package {package} has {len(own)} files; a kernel can get {MOST_FILES}. "
+            "Put its data into fewer files, such as one .zip or .npz."
+        )
+    for file in own:
         files[Path(INSIDE, file.relative_to(folder_of(package).parent))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"
@@ -198,10 +207,10 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     return [bubblewrap, *options, "--", str(python), *module, *arguments]
 
 
-def _parents(path: Path) -> list[str]:
-    """Return options that make the folders above a path, open to every user, not only to root."""
+def _parents(*paths: Path) -> list[str]:
+    """Return options that make the folders above paths, open to every user, not only to root."""
     options = []
-    for parent in reversed(path.parents[:-1]):
+    for parent in sorted({parent for path in paths for parent in path.parents[:-1]}):
         options += ["--perms", "0755", "--dir", str(parent)]
     return options
 
@@ -272,15 +281,18 @@ def root_may_mount() -> bool:
 
 
 @cache
-def missing() -> str:
-    """Return why no kernel can be walled here and how to fix it, or "" if one can."""
+def missing(package: str = "") -> str:
+    """Return why no kernel of a course with this package can be walled here, and how to fix it.
+
+    Return "" if one can.
+    """
     if sys.platform != "linux":
         return NOT_LINUX
     if platform.machine() not in MACHINES:
         return f"Walled kernels support {' and '.join(MACHINES)}, not {platform.machine()}."
     with TemporaryFile() as errors, open(os.devnull) as nothing:
         try:
-            trial = start(nothing.fileno(), "", "try", errors=errors)
+            trial = start(nothing.fileno(), package, "try", errors=errors)
         except NoWall as error:
             return str(error)
         if trial.wait() == 0:

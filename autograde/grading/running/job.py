@@ -128,7 +128,13 @@ def job_of(record: Record, version: Version, task: Task) -> tuple[Record, Job]:
         for cell in code_cells(record.nb)
     )
     names = (n for n in sorted(files) if not n.endswith(".ipynb") and n not in ADDRESS)
-    job = Job(cells, tuple((name, files[name]) for name in names), task.wall, lesson.package)
+    job = Job(
+        cells,
+        tuple((name, files[name]) for name in names),
+        task.wall,
+        lesson.package,
+        limits=LIMITS.with_memory(lesson.memory_gb),
+    )
     if task.secret:
         job = replace(job, seed=seed_of(task.secret, lesson.name, job.seen))
     return replace(record, left_out=frozenset(() if record.problem else left_out)), job

@@ -8,12 +8,14 @@ import json
 import linecache
 import re
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import StringIO
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock, RLock, Thread, get_ident
@@ -40,6 +42,9 @@ from autograde.values.loaded_torch import compute_on_one_thread
 from autograde.values.text import digest
 
 AGAIN_SECONDS = 5
+ENDLESS_SECONDS = 5
+"""A wrong variant that computes for so long is taken to have no end. `check` and `build` would wait
+for each of them, every time; what else runs on the machine does not count."""
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
 RECORDED = (
@@ -107,10 +112,13 @@ class Program:
             self.names.clear()
             self.names.update(before)
 
-    def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
+    def record(
+        self, exercise: str, seed: int, *, double: bool = False, cpu_seconds: float = inf
+    ) -> Recording:
         """Return what the rubric of an exercise records with this seed.
 
-        A call that takes longer than a cell may in grading is interrupted, as it is there.
+        A call that takes longer than a cell may in grading is interrupted, as it is there, and one
+        that takes more processor time than this.
 
         Raises:
             CourseError: the lesson has no such rubric, it opens another, or it fails before that.
@@ -122,7 +130,7 @@ class Program:
         with asked as recordings, self._in_place(), place, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
-                with interrupted_after(Limits().cell_seconds):
+                with interrupted_after(Limits().cell_seconds, cpu_seconds):
                     run(self.rubrics[exercise], {**self.names, "rubric": rubric})
             except Exception as error:
                 # a variant that breaks the rubric cell itself; the recording says what stopped it
@@ -177,18 +185,21 @@ def at_hand(files: Files) -> Iterator[None]:
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
+def interrupted_after(seconds: float, cpu_seconds: float = inf) -> Iterator[None]:
     """End what takes longer by a KeyboardInterrupt in this thread, which goes no further.
 
     One interrupt may be lost, in a bare `except:`, so others follow until it has ended.
     """
     thread, late, over = ctypes.c_ulong(get_ident()), False, Event()
+    stop = ctypes.py_object(KeyboardInterrupt)
+    until, used = time.monotonic() + seconds, time.process_time()
 
     def interrupt() -> None:
         nonlocal late
-        while not over.wait(AGAIN_SECONDS if late else seconds):
-            late = True
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
+        while not over.wait(AGAIN_SECONDS if late else min(seconds, 0.5)):
+            late = time.monotonic() >= until or time.process_time() - used >= cpu_seconds
+            if late:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, stop)
 
     timer = Thread(target=interrupt, daemon=True)
     timer.start()
@@ -207,7 +218,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def room_of_a_kernel() -> Iterator[None]:
+def room_of_a_kernel(lesson: Lesson) -> Iterator[None]:
     """Let code take as much more memory as a kernel may in grading; past it a MemoryError ends it.
 
     Linux alone keeps this limit, for the process as a whole.
@@ -220,7 +231,7 @@ def room_of_a_kernel() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     (taken,) = re.findall(r"^VmData:\s*(\d+) kB", status, re.MULTILINE)
-    most = int(taken) * 1024 + Limits().kernel.memory_bytes
+    most = int(taken) * 1024 + Limits().with_memory(lesson.memory_gb).kernel.memory_bytes
     limits = [most, *(each for each in (soft, hard) if each >= 0)]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:

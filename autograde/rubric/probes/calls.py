@@ -166,8 +166,14 @@ def _short(value: Any) -> str:
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """Return the outcome of a call that raised, with the line of the answer that did."""
-    return Outcome(error=family(error), message=str(error), at=_student_line(error))
+    """Return the outcome of a call that raised, with the line of the answer that did.
+
+    A ValueError of another name, such as JSONDecodeError, says that name.
+    """
+    raised, message = family(error), str(error)
+    if isinstance(error, REFUSED) and type(error).__name__ != raised:
+        message = ": ".join(filter(None, [type(error).__name__, message]))
+    return Outcome(error=raised, message=message, at=_student_line(error))
 
 
 def refusal(call: Callable[..., Any], *args: Any, error: type[Exception] = ValueError) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.calls import (
@@ -169,11 +172,23 @@ class Recorder(Draws):
 
     @contextmanager
     def _as_in_a_new_process(self, line: str) -> Iterator[None]:
-        """Seed torch for one call, with gradients, and leave the student's own state as it was."""
+        """Seed `random`, NumPy and torch for one call; leave the student's own state as it was."""
+        seed = int(seeded(self.seed, self.exercise, line, "torch").integers(2**31))
+        before, numpys = random.getstate(), np.random.get_state()
+        random.seed(seed)
+        np.random.seed(seed)
+        try:
+            with self._torch_seeded(seed):
+                yield
+        finally:
+            random.setstate(before)
+            np.random.set_state(numpys)
+
+    @contextmanager
+    def _torch_seeded(self, seed: int) -> Iterator[None]:
         if (torch := loaded_torch()) is None:
             yield
             return
-        seed = int(seeded(self.seed, self.exercise, line, "torch").integers(2**31))
         # for devices not in use torch.manual_seed notes where it was called from, which is slow
         used = torch.default_generator if device().type == "cpu" else torch
         forked = torch.random.fork_rng([device()] if device().type == "cuda" else [])

@@ -23,15 +23,13 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in weights.items():
-        if name not in parameters:
-            raise ContractBroken(f"there is no parameter called {name}{_instead(module, name)}")
-        if parameters[name].shape != weight.shape:
+        there = parameter(module, name)
+        if there.shape != weight.shape:
             raise ContractBroken(
-                f"{name} has the shape {tuple(parameters[name].shape)}, "
-                f"expected {tuple(weight.shape)}"
+                f"{name} has the shape {tuple(there.shape)}, expected {tuple(weight.shape)}"
             )
-        if weight.dtype == torch.float32 != parameters[name].dtype:
-            raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
+        if weight.dtype == torch.float32 != there.dtype:
+            raise ContractBroken(f"{name} is {there.dtype}, expected torch.float32")
     module.to(next(iter(weights.values())))
     with torch.no_grad():
         for name, weight in weights.items():
@@ -41,6 +39,19 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
             if bias in parameters and bias not in weights:
                 module.get_parameter(bias).fill_(UNASKED)
     return module
+
+
+def parameter(module: nn.Module, name: str) -> nn.Parameter:
+    """Return a module's parameter.
+
+    Raises:
+        ContractBroken: there is none of this name.
+    """
+    try:
+        return module.get_parameter(name)
+    except AttributeError:
+        missing = f"there is no parameter called {name}{_instead(module, name)}"
+        raise ContractBroken(missing) from None
 
 
 def _instead(module: nn.Module, name: str) -> str:
