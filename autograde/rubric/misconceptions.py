@@ -24,13 +24,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, NOT_REACHED, RESULTS, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, Call, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.slips import slips
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""
-MOST = 2
+MOST_NAMED = 2
 """The most beliefs that are named for one answer."""
 FEWEST = 2
 """The fewest cases for which one of two mistakes at work together is named: one may be chance."""
@@ -92,7 +92,7 @@ def beliefs(
     names = [line.name for line in key.expected.lines]
     return tuple(
         Belief(cause.name, cause.belief, cause.hint, tuple(names[i] for i in lines))
-        for cause, lines in explained[:MOST]
+        for cause, lines in explained[:MOST_NAMED]
     )
 
 
@@ -177,7 +177,7 @@ def _likeness(
         if all(alike) or (numbers and len(same) > len(shown) / 2):
             lines.add(i)
             telling |= {i} if numbers else set()
-        if line.kind in RESULTS:
+        if isinstance(KINDS[line.kind], Call):
             results |= {(i, j) for j in numbers}
         everywhere = everywhere and all(distances[i][j] > tolerance for j in shown)
     return Likeness(frozenset(lines), frozenset(telling), frozenset(results), everywhere)

@@ -49,7 +49,7 @@ class Recorder(Draws):
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
         self.forbidden, self.used = tuple(forbids), set[str]()
-        self._factor, self._suffix = 1.0, ""
+        self._factor, self._any_column_order = 1.0, False
         self.interrupted = ""
 
     @property
@@ -67,7 +67,7 @@ class Recorder(Draws):
 
         r.any_column_order.call("one row a city", by_city, sales)
         """
-        self._suffix = "_any_column_order"
+        self._any_column_order = True
         return self
 
     def unchanged(self, line: str) -> None:
@@ -116,9 +116,10 @@ class Recorder(Draws):
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text.split("\n")[-1], change])
             recorded.append(Case(text, before, outcome))
-        kind += self._suffix * (kind == "call")
+        if kind == "call" and self._any_column_order:
+            kind = "call_any_column_order"
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
-        self._factor, self._suffix = 1.0, ""
+        self._factor, self._any_column_order = 1.0, False
 
     def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
