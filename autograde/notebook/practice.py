@@ -25,7 +25,7 @@ from autograde.progress import (
     STATE,
     following,
     how_to_submit,
-    note,
+    keep_attempt,
     write_page,
 )
 from autograde.rubric import runs, session
@@ -48,9 +48,6 @@ from autograde.values.text import number, visible
 HEADER = ("exercise", "points", "first wrong line")
 ASKS = "Your cell calls `input()`. In grading nobody answers, and the cell fails: take it out."
 NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
-
-unjudged: set[str] = set()
-"""The exercise whose rubric ran last, if its answer cell had ended with an error."""
 
 
 class RubricFailed(session.CellEnded):
@@ -103,11 +100,11 @@ def require_run(exercise: str) -> None:
     Raises:
         RubricFailed: the last run of the answer failed.
     """
-    unjudged.clear()
+    judgements.refused.clear()
     run = runs.last_run_of(exercise)
     if run is None or not run.error:
         return
-    unjudged.add(exercise)
+    judgements.refused.add(exercise)
     said = (
         f"The cell of `{exercise}`, run as [{run.number}], ended with an error; nothing is judged:"
     )
@@ -205,7 +202,7 @@ def _remember(verdict: Verdict, judged: str) -> None:
     if not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
-        note(lesson, verdict.exercise, verdict.points, judged)
+        keep_attempt(lesson, verdict.exercise, verdict.points, judged)
         write_notes(lesson.parent)
         write_page(lesson.parent)
 

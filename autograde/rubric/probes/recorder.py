@@ -141,9 +141,9 @@ class Recorder(Draws):
             return nullcontext()
         from autograde.rubric.probes.torch_functions import Functions
 
-        return Functions(self._note)
+        return Functions(self._look_for_forbidden)
 
-    def _note(self, name: str, _given: list[Any]) -> None:
+    def _look_for_forbidden(self, name: str, _given: list[Any]) -> None:
         if name.endswith(self.forbidden):
             self.used.add(f"torch's {name.strip('_')}")
 
