@@ -27,8 +27,9 @@ EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
 
 @dataclass(frozen=True)
 class Record:
-    """A submission's notebook, which steps change in place, and the findings so far.
+    """A submission's notebook and the findings so far.
 
+    A step changes the notebook, `notes` and `remarks` in place, and replaces any other field.
     `problem` says why it could not be graded in full. `notes` are for single cells; `remarks` are
     for the whole. `left_out` has the ids of cells that were not run. `earlier`: it was made from an
     earlier version of the lesson. `walled` is None where no teacher has graded it. `ways` are other

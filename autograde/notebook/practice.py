@@ -67,31 +67,35 @@ def answer(recording: Recording) -> None:
     """
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
-    key = lesson_keys(recording.exercise).get(recording.exercise)
+    exercise = recording.exercise
+    key = lesson_keys(exercise).get(exercise)
     if key is None:
-        raise session.CellEnded(f"{recording.exercise}: {INCOMPLETE}")
-    run = runs.last_run_of(recording.exercise)
+        raise session.CellEnded(f"{exercise}: {INCOMPLETE}")
+    run = runs.last_run_of(exercise)
     verdict, source = judge(recording, key, trusted=True), run.source if run else ""
-    last = judgements.last.pop(recording.exercise, None)
-    before = last.verdict if last else None
-    judgements.last[recording.exercise] = Judgement(verdict, recording, source)
-    named = before is not None and bool(verdict.beliefs) and _behind(before) == _behind(verdict)
+    last = judgements.last.pop(exercise, None)
+    judgements.last[exercise] = Judgement(verdict, recording, source)
     _remember(verdict, source)
-    said = _lines_so_far(verdict, before) + advice(verdict, named=named)
-    said += _next_steps(verdict)
-    if run is not None:
-        said.append(f"Judged: your cell as run in [{run.number}].")
-        if "input" in names_of(run.source).needed:
-            said.append(ASKS)
+    before = last.verdict if last else None
+    named = _shows_again(verdict, before)
+    said = _lines_so_far(verdict, before) + advice(verdict, named=named) + _next_steps(verdict)
+    said += _about_the_run(run) if run else []
     helps = [] if verdict.passed else _helps(verdict, key, named=named)
     ask = "" if verdict.passed else _how_to_ask(verdict, named=named)
     display(with_edits_noticed(to_display(verdict, said, helps, ask)), raw=True)
     if not verdict.passed:
-        raise RubricFailed(f"{recording.exercise} is not right: {first_wrong(verdict)}")
+        raise RubricFailed(f"{exercise} is not right: {first_wrong(verdict)}")
 
 
-def _behind(verdict: Verdict) -> list[str]:
-    return [each.belief for each in verdict.beliefs]
+def _shows_again(verdict: Verdict, before: Verdict | None) -> bool:
+    """Return whether a wrong answer shows the same beliefs as the run before."""
+    shown, earlier = ([b.belief for b in v.beliefs] if v else [] for v in (verdict, before))
+    return bool(shown) and shown == earlier
+
+
+def _about_the_run(run: runs.Run) -> list[str]:
+    said = [f"Judged: your cell as run in [{run.number}]."]
+    return said + [ASKS] * ("input" in names_of(run.source).needed)
 
 
 def require_run(exercise: str) -> None:

@@ -192,7 +192,7 @@ def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
         return "is not written yet"
-    if got.broken:
+    if got.breaks_contract:
         return f"breaks the contract: {got.message}"
     said = f": {shorten(got.message)}" if got.message else ""
     return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")

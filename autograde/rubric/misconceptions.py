@@ -1,8 +1,11 @@
-"""Recognises a mistake: the answer fails cases in the same way as a known wrong answer.
+"""Names the beliefs behind a wrong answer.
 
-A mistake that an answer to any exercise can have is a row of `slips.SLIPS`.
+A mistake is a wrong answer to this exercise that its author has written: what it does was recorded
+when the lesson was built, and an answer that does alike is recognised here. A slip, such as a
+transposed result, can be in the answer to any exercise: it shows beside what was expected, and
+`slips` recognises it. A slip is named only where no mistake fits.
 
-A known mistake fits when the answer fails every line that the mistake fails, most of them in the
+A mistake fits when the answer fails every line that the mistake fails, most of them in the
 same way and at least one with the same wrong numbers. Equal wrong numbers have one cause; a second
 mistake may change the rest. The same holds within a line, for the cases that the mistake gets
 wrong. Errors, refusals and readings of a check are less specific: they count only if all cases are
@@ -14,8 +17,7 @@ ones. Nor do wrong numbers there say anything of an answer that only raises erro
 
 Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
 is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
-any other. To name none is better than to name a wrong one, but a slip that any answer can have is
-named then.
+any other. To name none is better than to name a wrong one.
 """
 
 from __future__ import annotations

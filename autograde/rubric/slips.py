@@ -1,7 +1,8 @@
 """Slips that any answer can have, recognised by comparing it with what was expected.
 
-They are named where no known mistake fits. A slip is named only if every wrong line of its kind
-shows it, and of results only if no other result is wrong: what is said must be true.
+They need no variant by the lesson's author; see `misconceptions` for those that do. A slip is named
+only if every wrong line of its kind shows it, and of results only if no other result is wrong: what
+is said must be true.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 
 
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
-    if outcome.broken:  # the result itself is right, but cut off
+    if outcome.breaks_contract:  # the result itself is right, but cut off
         return not outcome.has_more
     if outcome.error is not None:
         return False  # its message says what went wrong
@@ -156,7 +157,7 @@ def _without_gradient(outcome: Outcome, case: Case) -> bool:
 
 
 def _raised(outcome: Outcome) -> bool:
-    return outcome.error is not None and not outcome.broken
+    return outcome.error is not None and not outcome.breaks_contract
 
 
 def _not_refused(outcome: Outcome, case: Case) -> bool:
@@ -167,7 +168,7 @@ def _not_refused(outcome: Outcome, case: Case) -> bool:
     """
     due = case.outcome.value
     if outcome.error is not None:
-        return outcome.error != NOT_REACHED and not outcome.broken and _refusal_in(due)
+        return outcome.error != NOT_REACHED and not outcome.breaks_contract and _refusal_in(due)
     parts = _parts(outcome.value, due)
     meant = (RETURNED, "raises Exception:")
     return any(
@@ -276,7 +277,7 @@ SLIPS = (
         "contract_broken",
         "names, sizes and types may be others than those that the exercise gives.",
         "The first wrong line says what is not as agreed. Where do you choose it?",
-        lambda outcome, _: outcome.broken,
+        lambda outcome, _: outcome.breaks_contract,
     ),
 )
 
