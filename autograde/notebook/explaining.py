@@ -25,7 +25,7 @@ from autograde.notebook import judgements, lesson_here
 from autograde.notebook.guesses import GUESS, guesses
 from autograde.notebook.saved_notebook import uses_answers
 from autograde.progress import NOT_RUN
-from autograde.rubric.lesson_names import OwnRubric, keep
+from autograde.rubric.lesson_names import OwnRubric, keep_given
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
@@ -88,7 +88,7 @@ def _after_cell(result: Any) -> None:
     run = _as_run(result.execution_count, source, error)
     keep_run(run)
     if error is None:
-        keep(source, namespace(), rubric)
+        keep_given(source, namespace(), rubric)
         _ask_for_a_guess(source)
         _name_wrong_answers(source, run.behind & judgements.wrong())
 

@@ -46,7 +46,7 @@ def given_in(namespace: dict[str, Any]) -> Given:
     return found if isinstance(found, Given) else Given()
 
 
-def keep(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> None:
+def keep_given(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> None:
     """Keep what a cell that has run bound, if it imports `rubric`.
 
     A second such cell counts only if it is the first run again: the student may have written it.

@@ -88,7 +88,7 @@ def beliefs(
     alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
     found = _beside_each_other(possible, alike, wrong, key)
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
-    if wrong and not _explain(found, min(wrong), outcomes, distances, key):
+    if wrong and not _explain_line(found, min(wrong), outcomes, distances, key):
         found = []
     explained = [(m, sorted(m.failed)) for m in found] or slips(outcomes, key)
     names = [line.name for line in key.expected.lines]
@@ -121,7 +121,7 @@ def _together(
     return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
 
 
-def _explain(
+def _explain_line(
     found: list[Mistake],
     i: int,
     outcomes: list[list[Outcome]],

@@ -1,4 +1,4 @@
-"""The record of a rubric: for each line its cases, for each case a call and its outcome."""
+"""What a rubric records: for each line its cases, for each case a call and its outcome."""
 
 from dataclasses import dataclass, field
 

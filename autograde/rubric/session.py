@@ -45,8 +45,9 @@ class RecordedNotJudged(CellEnded):
 class Session:
     """The seed to record a rubric on, and the function that gets the recording.
 
-    `package` is the course's; None in practice, where the imported one is. `begin` gets the
-    exercise before its lines run, and may end the cell.
+    `double` records in float64, to see how far float32 rounds. `package` is the course's; None in
+    practice, where the imported one is. `begin` gets the exercise before its lines run, and may end
+    the cell.
     """
 
     seed: int
