@@ -112,10 +112,10 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class LastRun:
-    """A note on the last run of an exercise's rubric.
+class Attempt:
+    """An answer that an exercise's rubric has judged: its points, and when that was.
 
-    `answer` is the digest of the cell that it judged, or "" if that is not known.
+    `answer` is the digest of its cell, or "" if that is not known.
     """
 
     points: float
@@ -133,7 +133,7 @@ def of_course(working: Path) -> list[Standing]:
 
 
 def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
-    found = {exercise: record(folder, exercise) for exercise in entry["worth"]}
+    found = {exercise: last_attempt(folder, exercise) for exercise in entry["worth"]}
     tried = {exercise: each for exercise, each in found.items() if each}
     points = {exercise: each.points for exercise, each in tried.items()}
     last = max((each.when for each in tried.values()), default=0)
@@ -141,7 +141,7 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
     return Standing(folder.name, points=points, tried=last, packed=packed, **entry)
 
 
-def note_packed(lesson: Path) -> None:
+def keep_packed(lesson: Path) -> None:
     keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
 
 
@@ -161,25 +161,25 @@ def _text_file(lesson: Path, kind: str) -> Path:
     return lesson.parent / STATE / kind / f"{lesson.name}.txt"
 
 
-def _record_file(lesson: Path, exercise: str) -> Path:
+def _attempt_file(lesson: Path, exercise: str) -> Path:
     return lesson.parent / STATE / "progress" / lesson.name / f"{exercise}.json"
 
 
-def record(lesson: Path, exercise: str) -> LastRun | None:
-    """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
-    path = _record_file(lesson, exercise)
+def last_attempt(lesson: Path, exercise: str) -> Attempt | None:
+    """Return the last attempt at an exercise; None if there was none or the file is damaged."""
+    path = _attempt_file(lesson, exercise)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         answer = str(found.get("answer", ""))
-        return LastRun(float(found["points"]), answer, path.stat().st_mtime)
+        return Attempt(float(found["points"]), answer, path.stat().st_mtime)
     except DAMAGED:
         return None
 
 
-def note(lesson: Path, exercise: str, points: float, answer: str) -> None:
-    """Note what a rubric earned, and the cell that it judged, "" if that is not known."""
-    noted = {"points": points, "answer": answer and digest_of_cell(answer)}
-    write_whole(_record_file(lesson, exercise), json.dumps(noted).encode())
+def keep_attempt(lesson: Path, exercise: str, points: float, answer: str) -> None:
+    """Keep what an answer earned, with a digest of its cell, "" if that is not known."""
+    kept = {"points": points, "answer": answer and digest_of_cell(answer)}
+    write_whole(_attempt_file(lesson, exercise), json.dumps(kept).encode())
 
 
 def digest_of_cell(text: str) -> str:

@@ -8,7 +8,7 @@ from classes import gradebook_of, make_course, put_file
 from autograde.course.cells import named_cells
 from autograde.course.lessons import Lesson
 from autograde.grading.gradebook import save_scores
-from autograde.grading.record import Record, write_note
+from autograde.grading.record import Record, write_record
 from autograde.grading.sanitise import sanitise_text
 from autograde.grading.submission import Marks, Place
 
@@ -41,7 +41,7 @@ def put(lesson: Lesson, student: str, text: str) -> None:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     named_cells(nb)[QUESTION].source = text
     sanitise_text(nb, released)
-    put_file(lesson, student, write_note(Record(nb)), "autograded")
+    put_file(lesson, student, write_record(Record(nb)), "autograded")
 
 
 def row_of(lesson: Lesson, student: str) -> tuple[float | None, str | None, bool]:

@@ -20,6 +20,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import reference
 from autograde.grading.running.reference import load
 from autograde.installed import manual
+from autograde.rubric.kinds import KINDS
 from autograde.sandbox.both_sides import KernelLimits
 
 NAME = "07_my_lesson"
@@ -633,7 +634,7 @@ def test_lines_that_watch_how_an_answer_works_carry_a_fifth_at_most(
 ) -> None:
     (exercise,) = mine.exercises
     for kind, share in {"gradient": 0.08, "call": 0.9}.items():
-        monkeypatch.setattr(check, "WATCHED", kind)
+        monkeypatch.setattr(KINDS[kind], "watched", True)
         faults = " ".join(check.judge_variants(mine, exercise, [1]).faults)
         assert ("lines that watch how an answer works carry" in faults) is (share > 0.2)
 

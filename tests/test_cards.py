@@ -17,7 +17,7 @@ from autograde.course.cells import named_cells
 from autograde.course.lessons import Lesson, lessons
 from autograde.installed import Installed
 from autograde.notebook import lesson_here, recall, remember
-from autograde.progress import NOTES, PAGE, note, write_page
+from autograde.progress import NOTES, PAGE, keep_attempt, write_page
 from autograde.rubric import runs
 from autograde.rubric.lesson_names import PLACE, Given
 from autograde.rubric.panel import plain
@@ -114,7 +114,7 @@ def test_each_choice_unfolds_into_its_answer(
 def solve(project: Project, *, but: str = "") -> None:
     for exercise in lessons(HERE)[LESSON].exercises:
         points = 0 if exercise.name == but else exercise.points
-        note(project.work / LESSON, exercise.name, points, "")
+        keep_attempt(project.work / LESSON, exercise.name, points, "")
     write_notes(project.work)
     write_page(project.work)
 

@@ -22,7 +22,7 @@ from traitlets.config import Config
 from autograde.course.config import convert, course_config
 from autograde.course.lessons import CourseError, lessons
 from autograde.grading.limits import LIMITS
-from autograde.grading.record import read_note
+from autograde.grading.record import read_record
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.grading.submission import Place, graded_notebook
@@ -189,7 +189,7 @@ def test_other_ways_of_grading_give_the_same_scores(
     assert result.returncode == 0, result.stderr
     assert scores(root, LESSON) == pytest.approx(before)
     with graded_notebook(Place("partly_2", lesson)) as notebook:
-        chosen, long = read_note(notebook).remarks
+        chosen, long = read_record(notebook).remarks
     assert f"'{NOTEBOOK}-Copy1.ipynb' was graded, because it has the most answers" in chosen
     assert long == "A long text was cut off."
     assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)

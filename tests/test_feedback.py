@@ -15,7 +15,7 @@ from small_class import LESSON, NOTEBOOK
 from autograde.course.config import convert, course_config
 from autograde.course.lessons import Lesson
 from autograde.grading.feedback import page_of
-from autograde.grading.record import Record, write_note
+from autograde.grading.record import Record, write_record
 
 STUDENTS = ("ada", "bob", "zoe", "eve")
 
@@ -151,7 +151,7 @@ def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:
 
 def notebook(*cells: NotebookNode) -> NotebookNode:
     nb = nbformat.v4.new_notebook(cells=list(cells))
-    return write_note(Record(nb))
+    return write_record(Record(nb))
 
 
 HEADINGS = {

@@ -19,7 +19,7 @@ from autograde.grading import feedback
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import WANTED, parse
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import marks_of, write_note
+from autograde.grading.record import marks_of, write_record
 from autograde.grading.running.notebook_client import as_on_a_terminal
 from autograde.grading.running.outputs import plain_content
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
@@ -68,7 +68,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.writes(record.nb).encode()
     sanitise_text(record.nb, released)
     marks = marks_of(record, released, Marks())
-    assert feedback.page(write_note(record), marks)
+    assert feedback.page(write_record(record), marks)
 
 
 NOT_ONE = ("the file is not a notebook", f"The file is JSON, but not a notebook. {WANTED}")

@@ -18,7 +18,7 @@ from nightly import nightly
 
 from autograde.grading.feedback import from_markdown, offline, page
 from autograde.grading.limits import LIMITS
-from autograde.grading.record import Record, write_note
+from autograde.grading.record import Record, write_record
 from autograde.grading.sanitise import colour_or_not, sanitise_outputs, sanitise_text
 from autograde.grading.submission import Marks
 from autograde.values.text import visible
@@ -55,7 +55,7 @@ def printed(text: str) -> str:
 def graded_notebook(*cells: NotebookNode) -> NotebookNode:
     nb = nbformat.v4.new_notebook(cells=list(cells))
     nb.metadata |= {"language_info": {"name": "python"}}
-    return write_note(Record(nb))
+    return write_record(Record(nb))
 
 
 @cache
@@ -301,7 +301,7 @@ def test_code_as_long_as_it_may_be_is_shown_soon(name: str, chars: int) -> None:
     exporter()
     with at_most(2):
         colour_or_not(nb, NOTHING)
-        page(write_note(Record(nb)), Marks())
+        page(write_record(Record(nb)), Marks())
     with at_most(2):
         formgrader(nb)
 
@@ -313,5 +313,5 @@ def test_ordinary_code_is_coloured_and_long_code_is_not() -> None:
     nb.cells += [nbformat.v4.new_code_cell("x = 1\n" * 2_000)]
     assert not colour_or_not(nb, NOTHING)
     assert '<span class="k">' not in formgrader(nb)
-    assert b'<span class="k">' not in page(write_note(Record(nb)), Marks())
+    assert b'<span class="k">' not in page(write_record(Record(nb)), Marks())
     assert colour_or_not(nb, graded_notebook(*nb.cells))  # the lesson's own

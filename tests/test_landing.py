@@ -13,7 +13,7 @@ from working_copy import LESSON, answer_all, make_project, mine
 from autograde.course.lessons import CourseError, lessons
 from autograde.notebook.practice import _so_far
 from autograde.notebook.saved_notebook import cells_in, still_to_come
-from autograde.progress import PAGE, following, note, of_course, write_page
+from autograde.progress import PAGE, following, keep_attempt, of_course, write_page
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
 
@@ -34,7 +34,7 @@ def page(project: Project) -> str:
 
 def solve(project: Project) -> None:
     for exercise in lessons(HERE)[LESSON].exercises:
-        note(project.work / LESSON, exercise.name, exercise.points, "")
+        keep_attempt(project.work / LESSON, exercise.name, exercise.points, "")
     write_page(project.work)
 
 
@@ -53,7 +53,7 @@ def test_the_page_draws_the_way_through_the_course(project: Project) -> None:
 
 def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> None:
     first, second, *_ = lessons(HERE)[LESSON].exercises
-    note(project.work / LESSON, first.name, first.points, "")
+    keep_attempt(project.work / LESSON, first.name, first.points, "")
     write_page(project.work)
     row = f"/causal_mask.ipynb) | 80 | 1 of 7 exercises right, {first.points:g} of 13 points | |"
     assert row in page(project).replace("|  |", "| |")

@@ -23,7 +23,7 @@ from autograde.grading.verdicts import _explained, rebound
 from autograde.notebook import explaining, judgements, practice, rubric
 from autograde.rubric import runs, session
 from autograde.rubric.judge import Verdict
-from autograde.rubric.lesson_names import given_in, keep
+from autograde.rubric.lesson_names import given_in, keep_given
 from autograde.rubric.recording import Recording
 
 OWN_CELLS = {
@@ -261,7 +261,7 @@ def recorded(*cells: str) -> Recording:
     notebook: dict[str, Any] = {"answer": lambda x, y: x + y}
     for cell in cells:
         exec(cell, notebook)  # noqa: S102 (from this file)
-        keep(cell, notebook, rubric)
+        keep_given(cell, notebook, rubric)
     with session.recording(1) as recordings:
         exec(RUBRIC, {**notebook, "rubric": rubric})  # noqa: S102 (from this file)
     assert recordings["it"].stopped is None
@@ -289,7 +289,7 @@ def test_a_set_up_that_runs_again_gives_its_new_values() -> None:
     notebook: dict[str, Any] = {}
     for _ in range(2):
         exec(again, notebook)  # noqa: S102 (from this file)
-        keep(again, notebook, rubric)
+        keep_given(again, notebook, rubric)
     assert given_in(notebook).original("Base") is notebook["Base"]
 
 
@@ -302,7 +302,7 @@ many = list(range(20_000))
 """
     notebook: dict[str, Any] = {}
     exec(cell, notebook)  # noqa: S102 (from this file)
-    keep(cell, notebook, rubric)
+    keep_given(cell, notebook, rubric)
     assert given_in(notebook).original("many") is notebook["many"]
     assert given_in(notebook).original("parts") == notebook["parts"]
 
@@ -318,7 +318,7 @@ computed = 2 * torch.ones(2, requires_grad=True)
 """
     notebook: dict[str, Any] = {}
     exec(cell, notebook)  # noqa: S102 (from this file)
-    keep(cell, notebook, rubric)
+    keep_given(cell, notebook, rubric)
     exec("array += 1; table['mm'] = 0.0; computed += 1", notebook)  # noqa: S102
     given = given_in(notebook).original
     assert given("computed").tolist() == [2, 2]
@@ -328,7 +328,7 @@ computed = 2 * torch.ones(2, requires_grad=True)
 def test_a_cell_without_the_packages_rubric_gives_nothing() -> None:
     notebook: dict[str, Any] = {"rubric": print, "other": 3}
     for cell in ("other = 3", "rubric = print", "def rubric(): pass"):
-        keep(cell, notebook, rubric)
+        keep_given(cell, notebook, rubric)
         assert given_in(notebook).names == {}
 
 

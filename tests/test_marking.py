@@ -21,7 +21,7 @@ from traitlets.config import Config
 
 from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
-from autograde.grading.record import NOTE
+from autograde.grading.record import METADATA_KEY
 from autograde.marking import answers, page
 from autograde.marking.answers import (
     Mark,
@@ -238,7 +238,7 @@ def test_formgraders_page_folds_rubrics_and_code_that_was_not_run() -> None:
         exporter = thread.submit(asyncio.run, _started(Environment())).result()  # noqa: S701
     cells = [nbformat.v4.new_code_cell(text) for text in ("answer", "left_out", "rubric")]
     cells[2].metadata.nbgrader = {"grade": True, "solution": False, "grade_id": "f", "points": 1}
-    nb = nbformat.v4.new_notebook(cells=cells, metadata={NOTE: {"left_out": [cells[1].id]}})
+    nb = nbformat.v4.new_notebook(cells=cells, metadata={METADATA_KEY: {"left_out": [cells[1].id]}})
     html, _ = exporter.from_notebook_node(nb, resources={"index": 0, "total": 1})
     folded = dict(re.findall(r"<summary>(.*?)</summary>.*?<span></span><.*?>(.*?)<", html, re.S))
     assert folded == {"The code of this cell": "left_out", "The rubric": "rubric"}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from autograde.grading.running.reference import run
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import RESULTS
+from autograde.rubric.kinds import Call
 from autograde.rubric.recording import Case, Outcome
 from autograde.rubric.slips import SLIPS
 
@@ -423,7 +423,7 @@ def test_no_slip_is_seen_in_numbers_for_what_has_no_order_or_size() -> None:
     times, texts = np.array([3, 2, 1], "M8[D]"), np.array(["c", "b", "a"])
     for expected in (plane, times, texts):
         case = Case("f()", (), Outcome(value=expected))
-        of_results = [slip for slip in SLIPS if slip.kinds == RESULTS]
+        of_results = [slip for slip in SLIPS if slip.kinds == (Call,)]
         assert not any(slip.shows(Outcome(value=numbers), case) for slip in of_results)
 
 

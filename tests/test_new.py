@@ -17,7 +17,7 @@ from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
 from autograde.authoring.variants import read_variants
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
-from autograde.grading.record import read_note
+from autograde.grading.record import read_record
 from autograde.installed import manual
 from autograde.rubric.judge import Verdict
 from autograde.workspace.project import find_project
@@ -135,7 +135,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
 
 def verdict_of(lesson: Lesson, student: str) -> Verdict:
     path = file_of(lesson, student, "autograded")
-    return read_note(nbformat.read(path, as_version=4)).verdicts[EXERCISE]
+    return read_record(nbformat.read(path, as_version=4)).verdicts[EXERCISE]
 
 
 def test_the_other_lessons_are_left_as_they_were(

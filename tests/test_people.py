@@ -323,3 +323,8 @@ def test_grade_warns_of_a_misread_due_date(root: Path) -> None:
     assert f"{MASK}: the due date is 2026-03-03 06:08:20 UTC" in said
     said = terminal._summary([lesson_due(root, "2026-03-03 06:00-05:00")], Counter())
     assert "the due date" not in said
+
+
+def test_who_only_reads_numbers_makes_no_folder(tmp_path: Path) -> None:
+    assert read_numbers(tmp_path, "01_it") == {}
+    assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,7 @@ from autograde.course.config import CONFIG, course_config
 from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.gradebook import marks_of_class, open_gradebook
-from autograde.grading.record import NOTE
+from autograde.grading.record import METADATA_KEY
 from autograde.sandbox.wall import missing
 
 HW = "hw1"
@@ -98,7 +98,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for student, answer in ANSWERS.items():
         nb = nbformat.read(root / "notebooks" / HW / f"{HW}.ipynb", as_version=4)
         nb.cells[1].source = answer
-        nb.metadata[NOTE] = {"verdicts": 7}  # nobody's but the grader's to write
+        nb.metadata[METADATA_KEY] = {"verdicts": 7}  # nobody's but the grader's to write
         folder = root / "submitted" / student / HW
         shutil.copytree(root / "notebooks" / HW, folder)
         nbformat.write(nb, folder / f"{HW}.ipynb")
@@ -135,7 +135,7 @@ def test_a_stub_of_its_own_is_for_plain_assignments_alone(course: Path, tmp_path
 
 def test_nbgrader_scores_it_by_its_asserts_the_hidden_ones_too(course: Path) -> None:
     assert scores(course, HW) == {"ada": 2, "bob": 0}
-    assert NOTE not in read(course, "autograded", "bob").metadata
+    assert METADATA_KEY not in read(course, "autograded", "bob").metadata
 
 
 def test_its_page_is_nbgraders_own(course: Path) -> None:

@@ -54,13 +54,14 @@ def stub(x: Tensor) -> Tensor:
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder with practice data; the list collects the panels shown in it."""
     panels: list[str] = []
-    monkeypatch.setattr(session, "_practise", replace(session._practise, seed=3))
+    practised = replace(session.current(), seed=3)
+    monkeypatch.setattr(session, "_begun", [lambda: practised])
     key = make_key(cell, right, {"over_columns": over_columns, "not_scaled": not_scaled})
     (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
     monkeypatch.setattr(judgements, "last", {})
-    monkeypatch.setattr(practice, "unjudged", set())
+    monkeypatch.setattr(judgements, "refused", set())
     monkeypatch.setattr(asking, "_hints_shown", Counter())
     monkeypatch.setattr(runs, "_runs", [])
     return panels

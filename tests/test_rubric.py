@@ -17,7 +17,7 @@ from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.judge import judge, stop_in_words
-from autograde.rubric.lesson_names import keep
+from autograde.rubric.lesson_names import keep_given
 from autograde.rubric.probes.calls import ContractBroken, as_typed, parameter_names
 from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.weights import load
@@ -164,7 +164,7 @@ def test_a_misspelt_answer_is_named() -> None:
     names: dict[str, Any] = {"__name__": "a_lesson"}
     lesson = "from autograde.notebook import rubric\n"
     run(lesson, names)
-    keep(lesson, names, rubric)
+    keep_given(lesson, names, rubric)
     run("def roots(x):\n    return x\n\n\ndef row_sum(x):\n    return x\n", names)
     with session.recording(3) as recordings:
         run('@rubric("row_sums")\ndef _(r):\n    r.call("a line", row_sums, 1)\n', names)
@@ -178,7 +178,7 @@ def test_a_line_of_the_lessons_own_is_not_called_the_students() -> None:
     names: dict[str, Any] = {"__name__": "a_lesson"}
     lesson = "from autograde.notebook import rubric\ndef first(x):\n    return it(x)[0]\n"
     run(lesson, names)
-    keep(lesson, names, rubric)
+    keep_given(lesson, names, rubric)
     cell = '@rubric("it")\ndef _(r):\n    r.call("a line", first, 2)\n'
     wheres = {
         "def it(x):\n    return None": "the lesson's line that uses your answer: return it(x)[0]",
@@ -450,7 +450,7 @@ from autograde.notebook import rubric
 def layers_of(answer: str, given: str = "") -> Recording:
     names: dict[str, Any] = {"__name__": "__main__", "nn": nn, "course_model": course_model}
     run(given, names)
-    keep(given, names, rubric)
+    keep_given(given, names, rubric)
     names["rubric"] = rubric
     run(answer, names)
     with session.recording(3) as recordings:

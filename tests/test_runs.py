@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from autograde.notebook import explaining, judgements, lesson_here
-from autograde.progress import PRACTICE_FILE, note
+from autograde.progress import PRACTICE_FILE, keep_attempt
 from autograde.rubric import runs
 from autograde.rubric.runs import Run
 from autograde.workspace.lab import SETTINGS
@@ -126,11 +126,11 @@ def test_an_answer_that_an_earlier_kernel_found_right_is_right_until_it_changes(
     monkeypatch.setattr(judgements, "last", {})
     monkeypatch.setattr(runs, "_runs", [right])
     assert lesson_here.unsolved() == {UNSOLVED}
-    note(tmp_path, UNSOLVED, 2, right.source)
+    keep_attempt(tmp_path, UNSOLVED, 2, right.source)
     assert lesson_here.unsolved() == set()
     runs._runs.append(Run(3, f"def {UNSOLVED}(x): x", ""))
     assert lesson_here.unsolved() == {UNSOLVED}
-    note(tmp_path, UNSOLVED, 1, runs._runs[-1].source)
+    keep_attempt(tmp_path, UNSOLVED, 1, runs._runs[-1].source)
     assert lesson_here.unsolved() == {UNSOLVED}
 
 
@@ -160,9 +160,9 @@ def test_an_interruption_of_an_import_asks_for_a_restart(
 ) -> None:
     (tmp_path / "large_package.py").write_text("raise KeyboardInterrupt")
     monkeypatch.syspath_prepend(tmp_path)
-    line = f"{explaining.BROKEN_OFF}\n"
+    line = f"{explaining.HALF_LOADED}\n"
     assert said(shell, "import large_package", capsys).endswith(line)
-    assert explaining.BROKEN_OFF not in said(shell, "raise KeyboardInterrupt", capsys)
+    assert explaining.HALF_LOADED not in said(shell, "raise KeyboardInterrupt", capsys)
 
 
 def test_a_result_of_a_wrong_answer_says_so(

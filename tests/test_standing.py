@@ -108,10 +108,10 @@ def test_a_rubric_that_finds_no_answer_in_a_new_kernel_takes_nothing_away(workin
 
 def test_it_notes_which_cell_was_judged(working: Path) -> None:
     remember("f", 2.0, "def f(x):\n    return x\n")
-    noted = progress.record(working / "01_it", "f")
+    noted = progress.last_attempt(working / "01_it", "f")
     assert noted is not None
     assert noted.answer == progress.digest_of_cell("def f(x):\n    return x")
-    assert progress.record(working / "01_it", "g") is None
+    assert progress.last_attempt(working / "01_it", "g") is None
 
 
 def test_outside_a_working_copy_only_the_kernel_remembers(
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_no_error(working: Path, content: bytes) -> None:
     remember("g", 3.0)
     (working / progress.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
     assert of_lesson({}).solved == ["g"]
-    assert progress.record(working / "01_it", "f") is None
+    assert progress.last_attempt(working / "01_it", "f") is None
     (working / progress.STATE / progress.INDEX).write_bytes(content)
     assert of_course(working) == []
     remember("f", 2.0)
@@ -185,13 +185,13 @@ def test_grading_neither_writes_nor_reads_it(
     """In grading a rubric cell only hands over what it recorded."""
     remember("it", 99.0)
     before = files_in(working)
-    monkeypatch.setattr(practice, "note", lambda *_: pytest.fail("written in grading"))
+    monkeypatch.setattr(practice, "keep_attempt", lambda *_: pytest.fail("written in grading"))
     monkeypatch.setattr(lesson_here, "of_course", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(session, "display", lambda data, raw: None)
-    monkeypatch.setattr(session, "_current", lambda: session.Session(7, session.hand_over))
-    with pytest.raises(session.RecordedNotJudged):
-        cell(lambda x: x)
-    monkeypatch.setattr(session, "_current", None)
+    with monkeypatch.context() as graded:
+        graded.setattr(session, "_begun", [lambda: session.Session(7, session.hand_over)])
+        with pytest.raises(session.RecordedNotJudged):
+            cell(lambda x: x)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     with pytest.raises(session.RecordedNotJudged):
         cell(lambda x: x)

@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
     project = make_project(tmp_path / "student", (LESSON, "03_inf_mask"))
     answer_all(mine(project))
     for name, answer in classes.reference_answers(lessons(HERE)[LESSON]).items():
-        progress.note(project.work / LESSON, name, 0, answer)
+        progress.keep_attempt(project.work / LESSON, name, 0, answer)
     return project
 
 
@@ -68,7 +68,7 @@ def changed_since(path: Path) -> None:
 
 
 def note_rubric(path: Path, answer: str) -> None:
-    progress.note(path.parent, "apply_mask", 2.0, answer)
+    progress.keep_attempt(path.parent, "apply_mask", 2.0, answer)
 
 
 def forget(path: Path) -> None:

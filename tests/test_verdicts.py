@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograde.course.lessons import lessons
 from autograde.course.versions import Version
-from autograde.grading.record import Record, read_note, write_note
+from autograde.grading.record import Record, read_record, write_record
 from autograde.grading.running.job import job_of, seed_of
 from autograde.grading.submission import Place, Problem, Submission, Task
 from autograde.lms.spreadsheet import Cell, safe, write_table
@@ -50,7 +50,7 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
         grader="0.1",
         date="2026-03-01",
     )
-    assert read_note(json.loads(json.dumps(write_note(record)))) == record
+    assert read_record(json.loads(json.dumps(write_record(record)))) == record
 
 
 A_LESSON = lessons(HERE)["02_causal_mask"]

@@ -27,7 +27,7 @@ from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.checks import Checked
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, WATCHED, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, Call, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
@@ -276,7 +276,7 @@ def _guessed(key: Key) -> list[str]:
     """Return what to do if no line counts by itself in grading."""
     if not all(key.claims):
         return []
-    calls = [line for line in key.expected.lines if line.kind == "call"]
+    calls = [line for line in key.expected.lines if isinstance(KINDS[line.kind], Call)]
     values = [case.outcome.value for line in calls for case in line.cases if not case.outcome.error]
     nothing = bool(values) and all(value is None for value in values)
     return [NOTHING_RETURNED if nothing else ALL_GUESSED]
@@ -284,7 +284,7 @@ def _guessed(key: Key) -> list[str]:
 
 def _too_much_watched(key: Key) -> list[str]:
     lines = key.expected.lines
-    watched = (line.weight for line in lines if line.kind == WATCHED)
+    watched = (line.weight for line in lines if KINDS[line.kind].watched)
     share = sum(watched) / sum(line.weight for line in lines)
     if share <= MOST_WATCHED:
         return []

@@ -29,7 +29,7 @@ from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
 from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
-from autograde.rubric.kinds import WITHOUT_RESULT
+from autograde.rubric.kinds import KINDS
 from autograde.rubric.names import names_of
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
@@ -335,7 +335,7 @@ def _caught(recording: Recording) -> str:
     return next(
         f"“{line.name}”"
         for line in recording.lines
-        if line.kind not in WITHOUT_RESULT
+        if not KINDS[line.kind].looks_back
         and not all(case.outcome.not_attempted for case in line.cases)
     )
 

@@ -335,7 +335,5 @@ def due_dates(folder: Path) -> dict[str, date]:
 
 
 def state_folder(root: Path) -> Path:
-    """Return the course's folder for the state of builds and grading; make it if missing."""
-    folder = root / ".autograde"
-    folder.mkdir(exist_ok=True)
-    return folder
+    """Return the course's folder for the state of builds and grading, which may be missing."""
+    return root / ".autograde"

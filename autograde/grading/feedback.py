@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 from autograde.course.cells import grade_id
 from autograde.course.versions import Version, notebook_of
-from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.record import METADATA_KEY, Record, read_record, write_record
 from autograde.grading.running.outputs import PNG
 from autograde.grading.sanitise import TAGS, highlighter, lexer_of
 from autograde.grading.submission import NO_ANSWER, Marks
@@ -89,7 +89,7 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 def warm_up(version: Version) -> None:
     """Make a lesson's page once in a process: later ones reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    nb = write_note(Record(deepcopy(notebook_of(version))))
+    nb = write_record(Record(deepcopy(notebook_of(version))))
     _exporter().page(nb, {"nbgrader": about})
 
 
@@ -117,7 +117,7 @@ class FeedbackExporter(HTMLExporter):
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
         """Take nbgrader's steps, then return the page; of a plain assignment, nbgrader's own."""
-        if NOTE not in nb.metadata:
+        if METADATA_KEY not in nb.metadata:
             return self._plain().from_notebook_node(nb, resources, **options)
         marked, about = super(TemplateExporter, self).from_notebook_node(nb, resources, **options)
         return self.page(marked, about), about
@@ -209,7 +209,7 @@ class Page:
 
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
-    record = read_note(nb) if NOTE in nb.metadata else Record(nb)  # as it was handed out
+    record = read_record(nb) if METADATA_KEY in nb.metadata else Record(nb)  # as it was handed out
     comments = {
         grade_id(cell) or "": str(cell.metadata.get("nbgrader", {}).get("comment") or "")
         for cell in nb.cells

@@ -67,7 +67,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
     target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
     fresh = folder / "copying"
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         fresh.unlink(missing_ok=True)
         # not read-only: opening it rolls back what a killed run left half written
         address = f"{gradebook.resolve().as_uri()}?mode=rw"

@@ -36,7 +36,7 @@ from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_files, read_submission
 from autograde.grading.reading.parse import parse_file, parse_submission
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.record import METADATA_KEY, Record, read_record, write_record
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, TIMESTAMP, Marks, Place, Submission, Task
@@ -112,11 +112,11 @@ class Withhold(LessonStep):
         return nb
 
 
-class ForgetNote(NbGraderPreprocessor):
-    """Drops the note that grading leaves in lessons: a student may have written this one."""
+class ForgetRecord(NbGraderPreprocessor):
+    """Drops the record that grading leaves in lessons: a student may have written this one."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        nb.metadata.pop(NOTE, None)
+        nb.metadata.pop(METADATA_KEY, None)
         return nb, resources
 
 
@@ -126,7 +126,7 @@ class Restore(LessonStep):
     nbgrader puts the newest cells into what it grades, so an earlier version is refused.
     """
 
-    plain = (ForgetNote, ClearOutput, DeduplicateIds)
+    plain = (ForgetRecord, ClearOutput, DeduplicateIds)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         known = versions(lesson)
@@ -138,7 +138,7 @@ class Restore(LessonStep):
                 f"the rubric of {changed} was changed. Grade it with `autograde grade`"
             )
         record = Record(nb, resources["problem"], remarks=resources["remarks"])
-        return write_note(restore(record, notebook_of(version)))
+        return write_record(restore(record, notebook_of(version)))
 
 
 class RunPlain(Execute):
@@ -195,7 +195,7 @@ class Run(LessonStep):
         files, left_out = read_files(visible_files(folder))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        record, version = replace(read_note(nb), walled=wall), versions(lesson)[0]
+        record, version = replace(read_record(nb), walled=wall), versions(lesson)[0]
 
         def graded(task: Task) -> tuple[Record, Marks, Ran | None]:
             with last_resort():
@@ -211,7 +211,7 @@ class Run(LessonStep):
             if TIMESTAMP not in files:  # nbgrader would keep the time of the submission before
                 gradebook.find_submission(lesson.name, place.student).timestamp = None
             save_scores(gradebook, place, marks)
-        return write_note(judged)
+        return write_record(judged)
 
 
 class HandGrades(LessonStep):

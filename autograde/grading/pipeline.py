@@ -15,7 +15,7 @@ from autograde.course.versions import Version, notebook_of, version_of
 from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record, is_broken, marks_of, put_schemes, to_file, write_note
+from autograde.grading.record import Record, is_broken, marks_of, put_schemes, to_file, write_record
 from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import keys_of, practice_of
 from autograde.grading.running.run import run_job
@@ -41,7 +41,7 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     record = replace(record, earlier=version.kept, walled=task.wall)
     record, marks, ran = grade_restored(record, version, task)
     put_schemes(record.nb, version)
-    nb = write_note(record)
+    nb = write_record(record)
     notebook_file = to_file(nb)  # the page puts scores into it, and takes marking schemes out
     page = feedback.page(nb, marks)
     entry = Entry(

@@ -19,7 +19,7 @@ from autograde.rubric.judge import Verdict
 from autograde.values.packing import from_plain
 from autograde.values.text import digest
 
-NOTE = "autograde"
+METADATA_KEY = "autograde"
 """The key in a notebook's metadata under which its file keeps the record."""
 
 EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
@@ -27,8 +27,9 @@ EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
 
 @dataclass(frozen=True)
 class Record:
-    """A submission's notebook, which steps change in place, and the findings so far.
+    """A submission's notebook and the findings so far.
 
+    A step changes the notebook, `notes` and `remarks` in place, and replaces any other field.
     `problem` says why it could not be graded in full. `notes` are for single cells; `remarks` are
     for the whole. `left_out` has the ids of cells that were not run. `earlier`: it was made from an
     earlier version of the lesson. `walled` is None where no teacher has graded it. `ways` are other
@@ -109,16 +110,16 @@ def put_schemes(nb: NotebookNode, version: Version) -> None:
         cells[name].source = with_schemes[name].source
 
 
-def write_note(record: Record) -> NotebookNode:
-    """Return the record's notebook with a note of the findings in its metadata."""
-    note = {
+def write_record(record: Record) -> NotebookNode:
+    """Return the record's notebook with the other fields in its metadata."""
+    kept = {
         **vars(record),
         "problem": asdict(record.problem) if record.problem else None,
         "left_out": sorted(record.left_out),
         "verdicts": [asdict(verdict) for verdict in record.verdicts.values()],
     }
-    del note["nb"], note["fault"]
-    record.nb["metadata"][NOTE] = note
+    del kept["nb"], kept["fault"]
+    record.nb["metadata"][METADATA_KEY] = kept
     return record.nb
 
 
@@ -134,18 +135,18 @@ def from_file(content: bytes) -> NotebookNode:
     return nb
 
 
-def read_note(nb: Any) -> Record:
+def read_record(nb: Any) -> Record:
     """Return the record that a notebook's file keeps.
 
     Raises:
         KeyError, TypeError: no grader has written it.
     """
-    note = dict(nb["metadata"][NOTE])
-    problem, verdicts = note.pop("problem"), note.pop("verdicts")
+    kept = dict(nb["metadata"][METADATA_KEY])
+    problem, verdicts = kept.pop("problem"), kept.pop("verdicts")
     return Record(
         nb=nb,
         problem=Problem(**problem) if problem else None,
-        left_out=frozenset(note.pop("left_out")),
+        left_out=frozenset(kept.pop("left_out")),
         verdicts={each["exercise"]: from_plain(Verdict, each) for each in verdicts},
-        **note,
+        **kept,
     )

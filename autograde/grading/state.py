@@ -52,6 +52,7 @@ def one_run(root: Path) -> Iterator[None]:
 
     try:
         path = state_folder(root) / "lock"
+        path.parent.mkdir(exist_ok=True)
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise Halted(f"cannot write in the course {root}: {error.strerror}") from error
@@ -94,6 +95,7 @@ def course_secret(root: Path) -> bytes:
     """Return the course's secret, made on first use and readable by its owner alone."""
     path = state_folder(root) / "secret"
     if not path.is_file():
+        path.parent.mkdir(exist_ok=True)
         fresh = path.with_name(f"secret.{os.getpid()}")
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_hex(32))

@@ -81,7 +81,9 @@ class PlainCollect(ExchangeCollect):
         """Put a submission in its place; an earlier one stays there until this one is whole."""
         owner = _user(student) if self.check_owner else None
         size = KILO * self.coursedir.max_dir_size
-        with TemporaryDirectory(dir=state_folder(Path(self.coursedir.root))) as folder:
+        state = state_folder(Path(self.coursedir.root))
+        state.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=state) as folder:
             given, kept = Path(folder, "given"), Path(folder, "kept")
             plain_copy(source, given, size, owner)
             self.do_copy(str(given), str(kept))  # without what the course's configuration ignores

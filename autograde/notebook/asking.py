@@ -141,7 +141,7 @@ def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:
 
 def _not_judged(exercise: str) -> str:
     """Return what has to be done before there is anything to say of an answer, or ""."""
-    if exercise in practice.unjudged:
+    if exercise in judgements.refused:
         return "Its cell ended with an error. Fix that, run the cell, then its rubric cell."
     return "" if exercise in judgements.last else "Run its rubric cell first."
 
@@ -154,7 +154,7 @@ def _exercise(asked: object) -> str:
     name = str(getattr(asked, "__name__", asked))
     if not name:
         wrong = [n for n, each in judgements.last.items() if not each.verdict.passed]
-        if known := [*practice.unjudged] or wrong or list(judgements.last):
+        if known := [*judgements.refused] or wrong or list(judgements.last):
             return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""

@@ -14,7 +14,6 @@ import re
 import sys
 import sysconfig
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from traceback import clear_frames, walk_tb
 from types import CodeType, TracebackType
@@ -26,29 +25,29 @@ from autograde.notebook import judgements, lesson_here
 from autograde.notebook.guesses import GUESS, guesses
 from autograde.notebook.saved_notebook import uses_answers
 from autograde.progress import NOT_RUN
-from autograde.rubric.lesson_names import OwnRubric, keep
+from autograde.rubric.lesson_names import OwnRubric, keep_given
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.runs import Run, begin, last_run_of, namespace, note, running
+from autograde.rubric.runs import Run, begin, keep_run, last_run_of, namespace, running
 from autograde.rubric.session import CellEnded
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
 """What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
 INSTALLED = sysconfig.get_path("purelib")
-BROKEN_OFF = "Python was loading a package just then, and will not finish: restart the kernel."
+HALF_LOADED = "Python was loading a package just then, and will not finish: restart the kernel."
 SKIPPED = "A demonstration: it is not run in grading."
 EMPTY = "No guess yet. Write one in place of None, and run this cell again."
 
 
 def watch() -> None:
-    """Begin to note a notebook's runs, explain a lesson's errors, skip what grading skips."""
+    """Begin to keep a notebook's runs, explain a lesson's errors, skip what grading skips."""
     shell: Any = get_ipython()
     if shell is None:
         return
     shell.events.register("pre_run_cell", begin)
-    shell.events.register("post_run_cell", _note)
+    shell.events.register("post_run_cell", _after_cell)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
     shell.set_custom_exc((Exception, KeyboardInterrupt), _explain)
@@ -81,21 +80,30 @@ def _without_demonstration(lines: list[str]) -> list[str]:
     return [f"print({SKIPPED!r})\n"] if skipped else lines
 
 
-def _note(result: Any) -> None:
-    """Note a run; say below a guess that it is empty, below a lesson's result what is not right."""
+def _after_cell(result: Any) -> None:
+    """Keep a run; if the cell went through, what it gives the lesson, and say what is missing."""
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
-    said = "" if error is None else f"{type(error).__name__}: {error}"
     if error is not None and guesses(source):
         namespace()[GUESS] = None  # the guess before is not this one
-    guess = namespace().get(GUESS)
-    run = Run(result.execution_count, source, said, cell=running(), guess=guess)
-    if unsolved := lesson_here.unsolved():
-        waits_for = _waits_for(source, error, unsolved)
-        run = replace(run, behind=_behind(source, unsolved), waits_for=waits_for)
-    note(run)
+    run = _as_run(result.execution_count, source, error)
+    keep_run(run)
     if error is None:
-        keep(source, namespace(), rubric)
-        _say_what_is_missing(source, run.behind & judgements.wrong())
+        keep_given(source, namespace(), rubric)
+        _ask_for_a_guess(source)
+        _name_wrong_answers(source, run.behind & judgements.wrong())
+
+
+def _as_run(number: int, source: str, error: BaseException | None) -> Run:
+    unsolved = lesson_here.unsolved()
+    return Run(
+        number,
+        source,
+        "" if error is None else f"{type(error).__name__}: {error}",
+        behind=_behind(source, unsolved),
+        waits_for=_waits_for(source, error, unsolved),
+        cell=running(),
+        guess=namespace().get(GUESS),
+    )
 
 
 def _behind(source: str, unsolved: set[str]) -> frozenset[str]:
@@ -105,14 +113,15 @@ def _behind(source: str, unsolved: set[str]) -> frozenset[str]:
     return needed.union(*made) & unsolved
 
 
-def _say_what_is_missing(source: str, wrong: frozenset[str]) -> None:
-    """Say below a guess that it is empty, and below a lesson's result that an answer is wrong.
-
-    A program that runs the notebook cannot guess.
-    """
+def _ask_for_a_guess(source: str) -> None:
+    """Say below a guess that it is empty; a program that runs the notebook cannot guess."""
     here = getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", False)
     if here and GUESS in names_of(source).bound and namespace().get(GUESS, 0) is None:
         print(EMPTY)
+
+
+def _name_wrong_answers(source: str, wrong: frozenset[str]) -> None:
+    """Say below a lesson's result which of the answers behind it are wrong."""
     if wrong and (is_demonstration(source) or uses_answers(lesson_here.lesson_cells(), source)):
         used, are = ", ".join(sorted(wrong)), "is" if len(wrong) == 1 else "are"
         may = "what you see here may be wrong too."
@@ -126,33 +135,46 @@ def _explain(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    """Show an error, in one line if it is an interruption, or if the cell waits for another one."""
+    """Show an error: in one line where that says more, else without the lines of packages."""
     if isinstance(error, CellEnded) and error.shown and "NBGRADER_EXECUTION" not in os.environ:
         return  # Validate needs the message; beside the panel it would say the same twice
-    said, name, source = "", getattr(error, "name", None), shell.history_manager.input_hist_raw[-1]
-    if isinstance(error, KeyboardInterrupt):
-        at = outcome_of(error).at
-        if not hasattr(error, "_render_traceback_"):  # a rubric names the call that did not end
-            said = f"Interrupted in {at}" if at else "Interrupted."
-        if any(_is_a_package(frame.f_code) for frame, _ in walk_tb(trace)):
-            said = f"{said or error} {BROKEN_OFF}"
-    elif name and _was_skipped(name):
-        said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
-    elif isinstance(error, NameError) and name and lesson_here.has_not_run(name):
-        said = NOT_RUN.format(name=name)
-    elif exercise := _waits_for(source, error, lesson_here.unsolved()):
-        stub = isinstance(error, NotImplementedError) and not str(error)
-        known = "right" if exercise in judgements.wrong() else "known to be right"
-        lacks = "written yet." if stub else f"{known} yet{_cause(error)}."
-        said = f"This cell waits for the exercise {exercise}, which is not {lacks}"
-        if lesson_here.has_not_run(exercise):
-            said = NOT_RUN.format(name=exercise)
-    if said:
+    interrupted = isinstance(error, KeyboardInterrupt)
+    source = shell.history_manager.input_hist_raw[-1]
+    if said := _interruption(error, trace) if interrupted else _missing(error, source):
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     _leave_out_packages(trace)
     shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
-    if isinstance(error, KeyboardInterrupt):  # IPython keeps the trace, and a loop its full list
+    if interrupted:  # IPython keeps the trace, and a loop its full list
         clear_frames(trace)
+
+
+def _interruption(error: BaseException, trace: TracebackType) -> str:
+    """Return where a cell was interrupted, in a sentence; "" where a rubric has said it."""
+    said = ""
+    if not hasattr(error, "_render_traceback_"):  # a rubric names the call that did not end
+        at = outcome_of(error).at
+        said = f"Interrupted in {at}" if at else "Interrupted."
+    if any(_is_a_package(frame.f_code) for frame, _ in walk_tb(trace)):
+        return f"{said or error} {HALF_LOADED}"
+    return said
+
+
+def _missing(error: BaseException, source: str) -> str:
+    """Return in a sentence which cell or exercise a cell that failed needs first, or ""."""
+    name = getattr(error, "name", None)
+    if name and _was_skipped(name):
+        return f"{name} comes from a demonstration, and demonstrations are not run in grading."
+    if isinstance(error, NameError) and name and lesson_here.has_not_run(name):
+        return NOT_RUN.format(name=name)
+    exercise = _waits_for(source, error, lesson_here.unsolved())
+    if not exercise:
+        return ""
+    if lesson_here.has_not_run(exercise):
+        return NOT_RUN.format(name=exercise)
+    stub = isinstance(error, NotImplementedError) and not str(error)
+    known = "right" if exercise in judgements.wrong() else "known to be right"
+    lacks = "written yet." if stub else f"{known} yet{_cause(error)}."
+    return f"This cell waits for the exercise {exercise}, which is not {lacks}"
 
 
 def _is_a_package(code: CodeType) -> bool:

@@ -18,6 +18,11 @@ class Judgement:
 
 last: dict[str, Judgement] = {}
 """The last judgement on each exercise in this kernel, the newest last."""
+refused: set[str] = set()
+"""The exercise whose rubric ran last, if it refused to judge because the answer's cell had failed.
+
+Then `why()` and `case()` are about that, not about an older judgement.
+"""
 
 
 def wrong() -> set[str]:

@@ -9,7 +9,7 @@ from IPython.core.getipython import get_ipython
 from autograde.installed import installed
 from autograde.notebook import judgements
 from autograde.notebook.saved_notebook import Cells, binds, cells_in
-from autograde.progress import PRACTICE_FILE, Standing, digest_of_cell, of_course, record
+from autograde.progress import PRACTICE_FILE, Standing, digest_of_cell, last_attempt, of_course
 from autograde.rubric import runs, session
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.lesson_names import given_in
@@ -105,9 +105,9 @@ def _is_right(exercise: str, key: Key) -> bool:
     if judgement := judgements.last.get(exercise):
         return judgement.verdict.passed and judgements.is_as_judged(exercise)
     run = runs.last_run_of(exercise)
-    if run is None or (noted := record(folder(), exercise)) is None:
+    if run is None or (last := last_attempt(folder(), exercise)) is None:
         return False
-    return noted.points >= key.points and noted.answer == digest_of_cell(run.source)
+    return last.points >= key.points and last.answer == digest_of_cell(run.source)
 
 
 def unfinished(exercise: str) -> list[str]:

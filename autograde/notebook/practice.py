@@ -25,7 +25,7 @@ from autograde.progress import (
     STATE,
     following,
     how_to_submit,
-    note,
+    keep_attempt,
     write_page,
 )
 from autograde.rubric import runs, session
@@ -49,9 +49,6 @@ HEADER = ("exercise", "points", "first wrong line")
 ASKS = "Your cell calls `input()`. In grading nobody answers, and the cell fails: take it out."
 NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
-unjudged: set[str] = set()
-"""The exercise whose rubric ran last, if its answer cell had ended with an error."""
-
 
 class RubricFailed(session.CellEnded):
     """A rubric line failed; the panel above has said which."""
@@ -70,31 +67,35 @@ def answer(recording: Recording) -> None:
     """
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
-    key = lesson_keys(recording.exercise).get(recording.exercise)
+    exercise = recording.exercise
+    key = lesson_keys(exercise).get(exercise)
     if key is None:
-        raise session.CellEnded(f"{recording.exercise}: {INCOMPLETE}")
-    run = runs.last_run_of(recording.exercise)
+        raise session.CellEnded(f"{exercise}: {INCOMPLETE}")
+    run = runs.last_run_of(exercise)
     verdict, source = judge(recording, key, trusted=True), run.source if run else ""
-    last = judgements.last.pop(recording.exercise, None)
-    before = last.verdict if last else None
-    judgements.last[recording.exercise] = Judgement(verdict, recording, source)
-    named = before is not None and bool(verdict.beliefs) and _behind(before) == _behind(verdict)
+    last = judgements.last.pop(exercise, None)
+    judgements.last[exercise] = Judgement(verdict, recording, source)
     _remember(verdict, source)
-    said = _lines_so_far(verdict, before) + advice(verdict, named=named)
-    said += _next_steps(verdict)
-    if run is not None:
-        said.append(f"Judged: your cell as run in [{run.number}].")
-        if "input" in names_of(run.source).needed:
-            said.append(ASKS)
+    before = last.verdict if last else None
+    named = _shows_again(verdict, before)
+    said = _lines_so_far(verdict, before) + advice(verdict, named=named) + _next_steps(verdict)
+    said += _about_the_run(run) if run else []
     helps = [] if verdict.passed else _helps(verdict, key, named=named)
     ask = "" if verdict.passed else _how_to_ask(verdict, named=named)
     display(with_edits_noticed(to_display(verdict, said, helps, ask)), raw=True)
     if not verdict.passed:
-        raise RubricFailed(f"{recording.exercise} is not right: {first_wrong(verdict)}")
+        raise RubricFailed(f"{exercise} is not right: {first_wrong(verdict)}")
 
 
-def _behind(verdict: Verdict) -> list[str]:
-    return [each.belief for each in verdict.beliefs]
+def _shows_again(verdict: Verdict, before: Verdict | None) -> bool:
+    """Return whether a wrong answer shows the same beliefs as the run before."""
+    shown, earlier = ([b.belief for b in v.beliefs] if v else [] for v in (verdict, before))
+    return bool(shown) and shown == earlier
+
+
+def _about_the_run(run: runs.Run) -> list[str]:
+    said = [f"Judged: your cell as run in [{run.number}]."]
+    return said + [ASKS] * ("input" in names_of(run.source).needed)
 
 
 def require_run(exercise: str) -> None:
@@ -103,11 +104,11 @@ def require_run(exercise: str) -> None:
     Raises:
         RubricFailed: the last run of the answer failed.
     """
-    unjudged.clear()
+    judgements.refused.clear()
     run = runs.last_run_of(exercise)
     if run is None or not run.error:
         return
-    unjudged.add(exercise)
+    judgements.refused.add(exercise)
     said = (
         f"The cell of `{exercise}`, run as [{run.number}], ended with an error; nothing is judged:"
     )
@@ -205,7 +206,7 @@ def _remember(verdict: Verdict, judged: str) -> None:
     if not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
-        note(lesson, verdict.exercise, verdict.points, judged)
+        keep_attempt(lesson, verdict.exercise, verdict.points, judged)
         write_notes(lesson.parent)
         write_page(lesson.parent)
 

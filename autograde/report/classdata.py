@@ -21,7 +21,7 @@ from autograde.grading.gradebook import (
     open_gradebook,
 )
 from autograde.grading.reading.handed_in import read_submission
-from autograde.grading.record import is_broken, read_note
+from autograde.grading.record import is_broken, read_record
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook, share_of
 from autograde.rubric.judge import LineVerdict, Verdict
@@ -214,7 +214,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[GradedSubmiss
         place = Place(student, lesson)
         entry = read_entry(place)
         with graded_notebook(place) as notebook:
-            record = read_note(notebook) if notebook is not None else None
+            record = read_record(notebook) if notebook is not None else None
         if record is None:
             continue
         yield GradedSubmission(

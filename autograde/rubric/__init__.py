@@ -12,6 +12,7 @@ recording       lines, cases and outcomes as plain data
 key             the same of the reference, with tolerances and known mistakes
 kinds           how each kind of line is compared; checks: results that can be right in many ways
 judge           from a recording and a key to a verdict
-misconceptions  recognises known mistakes; slips: those that any answer can have
+misconceptions  the beliefs behind a wrong answer, from the lesson's wrong variants
+slips           those that any answer can have, whatever the exercise
 panel           shows a verdict as text and HTML
 """

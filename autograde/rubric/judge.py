@@ -7,7 +7,7 @@ from autograde.rubric.key import Key
 from autograde.rubric.kinds import (
     KINDS,
     NOT_REACHED,
-    WITHOUT_RESULT,
+    Gradient,
     is_given,
     outcomes_of,
     wrong_cases,
@@ -36,7 +36,7 @@ OTHER_INPUTS = (
     "Restart the kernel, run all cells from the top, and look for it."
 )
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
-BROKEN_GPU = (
+GPU_STOPPED = (
     "The GPU has stopped: a call did what it cannot do, such as reading outside a tensor or "
     "drawing by a negative probability. Restart the kernel and run the cells above again. On the "
     "CPU (without AUTOGRADE_DEVICE) the same call says what is wrong."
@@ -58,11 +58,11 @@ class Input:
 
 @dataclass(frozen=True)
 class Failure:
-    """The smallest failing case of a line: what was called, what came back, what was expected.
+    """The first failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. `simplest` says that this is the
-    line's first case, and about plain results: not about another type of floats, nor about
-    gradients. The panel shows such a failure first, because it says most about the cause.
+    `inputs` are the call's arguments, as far as they are small. A failure is the `simplest` kind if
+    the line fails already in its first case, and neither in gradients nor in another type of floats
+    than the lines before. It says most about the cause, so the panel shows it first.
     """
 
     sentence: str
@@ -131,35 +131,21 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         key: the expected outcomes for the same seed.
         trusted: nobody has a reason to forge it (practice), so claims count by themselves.
     """
-    recorded = {line.name: line for line in recording.lines}
-    if len(recorded) < len(recording.lines):
-        return failed(key, "The rubric recorded a line twice, so none of it counts.")
-    if line := with_other_inputs(recording, key):
-        return failed(key, OTHER_INPUTS.format(line))
+    if why := _not_comparable(recording, key):
+        return failed(key, why)
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
         return replace(failed(key, NOT_WRITTEN), attempted=False)
-    floats = _floats(key)
-    found = [
-        _judge_line(*row, floats)
-        for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
-    ]
-    withdrawn = [line.name in key.withdrawn for line in key.expected.lines]
-    banned = any(
-        KINDS[line.kind].bans and failure is not None and not gone
-        for line, failure, gone in zip(key.expected.lines, found, withdrawn, strict=True)
-    )
-    vouched = trusted or _is_vouched(key, found, withdrawn)
-    found = [None if gone else failure for failure, gone in zip(found, withdrawn, strict=True)]
-    behind = beliefs(outcomes, found, key) if key.mistakes and any(found) else ()
+    failures = _failures(key, outcomes)
+    vouched = trusted or _is_vouched(key, failures)
+    failures = _but_withdrawn(key, failures)
+    if not any(failures):
+        return Verdict(key.exercise, key.points, key.points, _with_points(key, failures))
+    behind = beliefs(outcomes, failures, key) if key.mistakes else ()
+    banned = _is_banned(key, failures)
     if not vouched:
-        found = [
-            None if gone else failure or Failure(GUESSED)
-            for failure, gone in zip(found, withdrawn, strict=True)
-        ]
-    lines = _with_points(key, found, banned)
-    if all(line.passed for line in lines):
-        return Verdict(key.exercise, key.points, key.points, lines)
+        failures = _but_withdrawn(key, [each or Failure(GUESSED) for each in failures])
+    lines = _with_points(key, failures, banned=banned)
     stopped = stop_in_words(recording.stopped, here=trusted)
     return Verdict(
         key.exercise,
@@ -172,38 +158,46 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     )
 
 
-def _is_vouched(key: Key, found: list[Failure | None], withdrawn: list[bool]) -> bool:
-    """Return whether claims count: a line that vouches is right, or all such are withdrawn."""
-    rows = [*zip(found, withdrawn, _vouching(key), strict=True)]
-    standing = any(vouches and not gone for _, gone, vouches in rows)
-    return not standing or any(failure is None and vouches for failure, _, vouches in rows)
+def failed(key: Key, note: str) -> Verdict:
+    """Return a verdict without points, for one reason that concerns every line."""
+    rows = zip(key.expected.lines, _worth(key), strict=True)
+    lines = tuple(LineVerdict(line.name, False, 0.0, worth) for line, worth in rows)
+    return Verdict(key.exercise, 0.0, key.points, lines, note=_readable(note))
 
 
-def _vouching(key: Key) -> list[bool]:
-    """Return for each line whether it makes claims count: nobody gets it right without computing.
-
-    Where no line asks for more than an argument handed back, that is what the exercise is about.
-    """
-    no_claims = [not claim for claim in key.claims]
-    computed = [
-        no_claim and not all(map(is_given, line.cases))
-        for line, no_claim in zip(key.expected.lines, no_claims, strict=True)
-    ]
-    return computed if any(computed) else no_claims
+def _not_comparable(recording: Recording, key: Key) -> str:
+    """Return why a recording cannot be held against a key, or ""."""
+    if len({line.name for line in recording.lines}) < len(recording.lines):
+        return "The rubric recorded a line twice, so none of it counts."
+    line = with_other_inputs(recording, key)
+    return OTHER_INPUTS.format(line) if line else ""
 
 
-def _with_points(key: Key, found: list[Failure | None], banned: bool) -> tuple[LineVerdict, ...]:
-    rows = zip(key.expected.lines, found, _worth(key), strict=True)
-    return tuple(
-        LineVerdict(line.name, f is None, 0.0 if banned or f is not None else worth, worth, f)
-        for line, f, worth in rows
+def with_other_inputs(recording: Recording, key: Key) -> str:
+    """Return the first line whose inputs are not those of the key; "" if there is none."""
+    recorded = {line.name: line for line in recording.lines}
+    for expected in key.expected.lines:
+        line = recorded.get(expected.name)
+        for mine, case in zip(line.cases if line else (), expected.cases, strict=False):
+            if apart(mine.before, case.before).distance > SAME_INPUTS:
+                return expected.name
+    return ""
+
+
+def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
+    return all(
+        outcome.not_attempted
+        for line, found in zip(key.expected.lines, outcomes, strict=True)
+        if not KINDS[line.kind].looks_back
+        for outcome in found
     )
 
 
-def _worth(key: Key) -> list[float]:
-    """Return the points that each line is worth: its share by weight."""
-    whole = sum(line.weight for line in key.expected.lines)
-    return [key.points * line.weight / whole for line in key.expected.lines]
+def _failures(key: Key, outcomes: list[list[Outcome]]) -> list[Failure | None]:
+    """Return how each line fails; None for one that is right."""
+    floats = _floats(key)
+    rows = zip(key.expected.lines, outcomes, key.tolerances, strict=True)
+    return [_judge_line(*row, floats) for row in rows]
 
 
 def _floats(key: Key) -> set[str]:
@@ -224,13 +218,87 @@ def _judge_line(
     if first is None:
         return None
     case, outcome, found = first
-    of_numbers = line.kind != "gradient" and float_types(case.before) <= floats
+    of_numbers = not isinstance(KINDS[line.kind], Gradient) and float_types(case.before) <= floats
     near = max(NEAR, tolerance)
     found = found.in_words(near)
     if KINDS[line.kind].tolerance is None and found.distance <= NEARLY:
         said = f"The largest relative error is {found.distance:.2g}; up to {tolerance:g} is right."
         found = replace(found, note=f"{found.note} {said}".strip())
     return _failure(case, outcome, found, near, simplest=of_numbers and case is line.cases[0])
+
+
+def _is_vouched(key: Key, failures: list[Failure | None]) -> bool:
+    """Return whether claims count: a line that vouches is right, or all such are withdrawn."""
+    rows = zip(key.expected.lines, failures, _vouching(key), strict=True)
+    vouching = [(line.name, failure) for line, failure, vouches in rows if vouches]
+    return all(name in key.withdrawn for name, _ in vouching) or any(
+        failure is None for _, failure in vouching
+    )
+
+
+def _vouching(key: Key) -> list[bool]:
+    """Return for each line whether it makes claims count: nobody gets it right without computing.
+
+    Where no line asks for more than an argument handed back, that is what the exercise is about.
+    """
+    no_claims = [not claim for claim in key.claims]
+    computed = [
+        no_claim and not all(map(is_given, line.cases))
+        for line, no_claim in zip(key.expected.lines, no_claims, strict=True)
+    ]
+    return computed if any(computed) else no_claims
+
+
+def _but_withdrawn(key: Key, failures: list[Failure | None]) -> list[Failure | None]:
+    rows = zip(key.expected.lines, failures, strict=True)
+    return [None if line.name in key.withdrawn else failure for line, failure in rows]
+
+
+def _is_banned(key: Key, failures: list[Failure | None]) -> bool:
+    rows = zip(key.expected.lines, failures, strict=True)
+    return any(KINDS[line.kind].bans and failure is not None for line, failure in rows)
+
+
+def _with_points(
+    key: Key, failures: list[Failure | None], *, banned: bool = False
+) -> tuple[LineVerdict, ...]:
+    rows = zip(key.expected.lines, failures, _worth(key), strict=True)
+    return tuple(
+        LineVerdict(line.name, f is None, 0.0 if banned or f is not None else worth, worth, f)
+        for line, f, worth in rows
+    )
+
+
+def _worth(key: Key) -> list[float]:
+    """Return the points that each line is worth: its share by weight."""
+    whole = sum(line.weight for line in key.expected.lines)
+    return [key.points * line.weight / whole for line in key.expected.lines]
+
+
+def _incomplete(outcomes: list[list[Outcome]]) -> str:
+    missing = any(outcome.error == NOT_REACHED for found in outcomes for outcome in found)
+    return INCOMPLETE if missing else ""
+
+
+def stop_in_words(stopped: Stop | None, *, here: bool = False) -> str:
+    """Return a sentence on what ended a rubric early, or "".
+
+    `here` says that its reader is in the notebook and can run a cell; grading has run all of them.
+    """
+    if stopped is None:
+        return ""
+    if stopped.missing:
+        missing = f"Not checked: `{stopped.missing}` is not defined"
+        if stopped.near:
+            return f"{missing}, but `{stopped.near}` is. The name has to be `{stopped.missing}`."
+        if here:
+            return f"{missing} yet. Run the cell that defines it, under exactly this name."
+        return f"{missing}. No cell that ran before this one defines it under exactly this name."
+    if stopped.error == "KeyboardInterrupt":
+        return f"The rubric was interrupted: {stopped.message or 'a call did not end'}."
+    if stopped.error == "AcceleratorError":  # every later call on the GPU fails, right or wrong
+        return GPU_STOPPED
+    return f"The rubric was stopped by {stopped.error}: {stopped.message}"
 
 
 def _failure(
@@ -305,58 +373,5 @@ def _shapes(before: Plain) -> str:
     return f"Its input has the shape {shapes}." if shapes else ""
 
 
-def failed(key: Key, note: str) -> Verdict:
-    """Return a verdict without points, for one reason that concerns every line."""
-    rows = zip(key.expected.lines, _worth(key), strict=True)
-    lines = tuple(LineVerdict(line.name, False, 0.0, worth) for line, worth in rows)
-    return Verdict(key.exercise, 0.0, key.points, lines, note=_readable(note))
-
-
 def _readable(text: str) -> str:
     return visible(short(text, MOST_SAID))
-
-
-def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
-    return all(
-        outcome.not_attempted
-        for line, found in zip(key.expected.lines, outcomes, strict=True)
-        if line.kind not in WITHOUT_RESULT
-        for outcome in found
-    )
-
-
-def _incomplete(outcomes: list[list[Outcome]]) -> str:
-    missing = any(outcome.error == NOT_REACHED for found in outcomes for outcome in found)
-    return INCOMPLETE if missing else ""
-
-
-def stop_in_words(stopped: Stop | None, *, here: bool = False) -> str:
-    """Return a sentence on what ended a rubric early, or "".
-
-    `here` says that its reader is in the notebook and can run a cell; grading has run all of them.
-    """
-    if stopped is None:
-        return ""
-    if stopped.missing:
-        missing = f"Not checked: `{stopped.missing}` is not defined"
-        if stopped.near:
-            return f"{missing}, but `{stopped.near}` is. The name has to be `{stopped.missing}`."
-        if here:
-            return f"{missing} yet. Run the cell that defines it, under exactly this name."
-        return f"{missing}. No cell that ran before this one defines it under exactly this name."
-    if stopped.error == "KeyboardInterrupt":
-        return f"The rubric was interrupted: {stopped.message or 'a call did not end'}."
-    if stopped.error == "AcceleratorError":  # every later call on the GPU fails, right or wrong
-        return BROKEN_GPU
-    return f"The rubric was stopped by {stopped.error}: {stopped.message}"
-
-
-def with_other_inputs(recording: Recording, key: Key) -> str:
-    """Return the first line whose inputs are not those of the key; "" if there is none."""
-    recorded = {line.name: line for line in recording.lines}
-    for expected in key.expected.lines:
-        line = recorded.get(expected.name)
-        for mine, case in zip(line.cases if line else (), expected.cases, strict=False):
-            if apart(mine.before, case.before).distance > SAME_INPUTS:
-                return expected.name
-    return ""

@@ -17,18 +17,20 @@ from autograde.values.dispatch import apart, module_named, says_much
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""
-WATCHED = "watched"
-"""A result that counts only if the student's process saw nothing amiss on the way to it."""
 
 
 class Kind:
-    """A kind of line: this one is a result that is compared with the reference's."""
+    """A kind of line: all that is peculiar to it is here or in a subclass."""
 
     weight = 2.0
     tolerance: float | None = None
     """How far a right outcome may be from the expected one; None: measured for each line."""
     claim = False
     """Whether every line of this kind is a claim."""
+    watched = False
+    """Whether code of the rubric watches how the answer works, which a student's can hide."""
+    looks_back = False
+    """Whether it is about the calls of the lines before: it is right of an unwritten answer too."""
     bans = False
     """Whether a wrong line takes the points of all the others."""
 
@@ -74,12 +76,22 @@ class Kind:
         return outcome.error is None and says_much(outcome.value)
 
 
-class AnyColumnOrder(Kind):
+class Call(Kind):
+    """What a call returns, compared with what the reference's returns."""
+
+
+class AnyColumnOrder(Call):
     """A DataFrame whose columns may stand in any order."""
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         in_order = module_named("frames").columns_sorted
         return super().compare_values(in_order(got), in_order(expected))
+
+
+class Watched(Call):
+    """A result that counts only if the student's process saw nothing amiss on the way to it."""
+
+    watched = True
 
 
 class Gradient(Kind):
@@ -140,6 +152,8 @@ class Refuses(Claim):
 class Unchanged(Claim):
     """Arguments that no call may change."""
 
+    looks_back = True
+
     def read(self, got: Outcome, expected: Case) -> Outcome:
         changes = got.value if isinstance(got.value, list) else [got.value]
         if all(isinstance(one, list) and list(map(type, one)) == [str, str] for one in changes):
@@ -159,6 +173,7 @@ class Unchanged(Claim):
 class Forbids(Claim):
     """Functions that the answer must not use."""
 
+    looks_back = True
     bans = True
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
@@ -177,7 +192,7 @@ def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
         return "is not written yet"
-    if got.broken:
+    if got.breaks_contract:
         return f"breaks the contract: {got.message}"
     said = f": {shorten(got.message)}" if got.message else ""
     return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
@@ -233,19 +248,14 @@ class Kinds(dict[str, Kind]):
 
 
 KINDS = Kinds(
-    call=Kind(),
+    call=Call(),
     call_any_column_order=AnyColumnOrder(),
-    watched=Kind(),
+    watched=Watched(),
     gradient=Gradient(),
     refuses=Refuses(),
     unchanged=Unchanged(),
     forbids=Forbids(),
 )
-
-RESULTS = ("call", "call_any_column_order", WATCHED)
-"""The kinds of line that record what an answer returns."""
-WITHOUT_RESULT = ("unchanged", "forbids")
-"""The kinds of line that record no result, so that they are right of an unwritten answer too."""
 
 
 def outcomes_of(recording: Recording, expected: Recording) -> list[list[Outcome]]:

@@ -17,7 +17,7 @@ from autograde.values.dispatch import copied
 
 PLACE = "__given__"
 """The name in a notebook's namespace under which what the lesson gives is kept."""
-MOST = 10_000
+MOST_COPIED = 10_000
 """The most items of a container that is copied; what rubrics read is small."""
 OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
 
@@ -46,7 +46,7 @@ def given_in(namespace: dict[str, Any]) -> Given:
     return found if isinstance(found, Given) else Given()
 
 
-def keep(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> None:
+def keep_given(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> None:
     """Keep what a cell that has run bound, if it imports `rubric`.
 
     A second such cell counts only if it is the first run again: the student may have written it.
@@ -61,7 +61,7 @@ def keep(source: str, namespace: dict[str, Any], rubric: Callable[..., Any]) -> 
 
 def _copy(value: Any) -> Any:
     """Return a copy of a small value: `x += 1` in a student's cell changes the value itself."""
-    large = isinstance(value, list | dict | set) and len(value) > MOST
+    large = isinstance(value, list | dict | set) and len(value) > MOST_COPIED
     try:
         return value if large else copied(value)
     except TypeError:  # of a class that is not made from its items

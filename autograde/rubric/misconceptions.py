@@ -1,8 +1,11 @@
-"""Recognises a mistake: the answer fails cases in the same way as a known wrong answer.
+"""Names the beliefs behind a wrong answer.
 
-A mistake that an answer to any exercise can have is a row of `slips.SLIPS`.
+A mistake is a wrong answer to this exercise that its author has written: what it does was recorded
+when the lesson was built, and an answer that does alike is recognised here. A slip, such as a
+transposed result, can be in the answer to any exercise: it shows beside what was expected, and
+`slips` recognises it. A slip is named only where no mistake fits.
 
-A known mistake fits when the answer fails every line that the mistake fails, most of them in the
+A mistake fits when the answer fails every line that the mistake fails, most of them in the
 same way and at least one with the same wrong numbers. Equal wrong numbers have one cause; a second
 mistake may change the rest. The same holds within a line, for the cases that the mistake gets
 wrong. Errors, refusals and readings of a check are less specific: they count only if all cases are
@@ -14,8 +17,7 @@ ones. Nor do wrong numbers there say anything of an answer that only raises erro
 
 Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
 is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
-any other. To name none is better than to name a wrong one, but a slip that any answer can have is
-named then.
+any other. To name none is better than to name a wrong one.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, NOT_REACHED, RESULTS, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, Call, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.slips import slips
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""
-MOST = 2
+MOST_NAMED = 2
 """The most beliefs that are named for one answer."""
 FEWEST = 2
 """The fewest cases for which one of two mistakes at work together is named: one may be chance."""
@@ -86,13 +88,13 @@ def beliefs(
     alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
     found = _beside_each_other(possible, alike, wrong, key)
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
-    if wrong and not _explain(found, min(wrong), outcomes, distances, key):
+    if wrong and not _explain_line(found, min(wrong), outcomes, distances, key):
         found = []
     explained = [(m, sorted(m.failed)) for m in found] or slips(outcomes, key)
     names = [line.name for line in key.expected.lines]
     return tuple(
         Belief(cause.name, cause.belief, cause.hint, tuple(names[i] for i in lines))
-        for cause, lines in explained[:MOST]
+        for cause, lines in explained[:MOST_NAMED]
     )
 
 
@@ -119,7 +121,7 @@ def _together(
     return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
 
 
-def _explain(
+def _explain_line(
     found: list[Mistake],
     i: int,
     outcomes: list[list[Outcome]],
@@ -177,7 +179,7 @@ def _likeness(
         if all(alike) or (numbers and len(same) > len(shown) / 2):
             lines.add(i)
             telling |= {i} if numbers else set()
-        if line.kind in RESULTS:
+        if isinstance(KINDS[line.kind], Call):
             results |= {(i, j) for j in numbers}
         everywhere = everywhere and all(distances[i][j] > tolerance for j in shown)
     return Likeness(frozenset(lines), frozenset(telling), frozenset(results), everywhere)

@@ -1,4 +1,4 @@
-"""The record of a rubric: for each line its cases, for each case a call and its outcome."""
+"""What a rubric records: for each line its cases, for each case a call and its outcome."""
 
 from dataclasses import dataclass, field
 
@@ -35,7 +35,7 @@ class Outcome:
         return self.error in [each.__name__ for each in REFUSED]
 
     @property
-    def broken(self) -> bool:
+    def breaks_contract(self) -> bool:
         """True when the answer has something else than its contract names, or more."""
         return self.error == "ContractBroken" or self.has_more
 

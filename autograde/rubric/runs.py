@@ -36,7 +36,7 @@ _running = ""
 
 
 def begin(cell: Any) -> None:
-    """Note which cell runs now, of those in the notebook's file."""
+    """Remember which cell runs now, of those in the notebook's file."""
     global _running
     _running = getattr(cell, "cell_id", None) or ""
 
@@ -45,7 +45,7 @@ def running() -> str:
     return _running
 
 
-def note(run: Run) -> None:
+def keep_run(run: Run) -> None:
     _runs.append(run)
 
 

@@ -45,8 +45,9 @@ class RecordedNotJudged(CellEnded):
 class Session:
     """The seed to record a rubric on, and the function that gets the recording.
 
-    `package` is the course's; None in practice, where the imported one is. `begin` gets the
-    exercise before its lines run, and may end the cell.
+    `double` records in float64, to see how far float32 rounds. `package` is the course's; None in
+    practice, where the imported one is. `begin` gets the exercise before its lines run, and may end
+    the cell.
     """
 
     seed: int
@@ -56,27 +57,28 @@ class Session:
     begin: Callable[[str], None] = lambda _: None
 
 
-_current: Callable[[], Session] | None = None
-_practise: Session | None = None
+_begun: list[Callable[[], Session]] = [lambda: Session(PRACTICE_SEED, hand_over)]
+"""Each gives a session. The last is in force; the first is for a rubric that nobody grades."""
 
 
 def practise(begin: Callable[[str], None], finish: Callable[[Recording], None]) -> None:
-    """Say what a rubric cell does first, and with its recording, when nobody is grading."""
-    global _practise
-    _practise = Session(PRACTICE_SEED, finish, begin=begin)
+    """Say what a rubric cell does first, and with its recording, when nobody is grading.
+
+    Under `nbgrader autograde` a rubric only records and never passes by itself, so a grader without
+    the judge gives no points.
+    """
+    practice, only_recorded = Session(PRACTICE_SEED, finish, begin=begin), _begun[0]
+
+    def ungraded() -> Session:
+        autograding = os.environ.get("NBGRADER_EXECUTION") == "autograde"
+        return only_recorded() if autograding else practice
+
+    _begun[0] = ungraded
 
 
 def current() -> Session:
-    """Return the session in force.
-
-    It is practice unless the grader began another or nbgrader is autograding. Under nbgrader, a
-    rubric only records and never passes by itself, so a grader without the judge gives no points.
-    """
-    if _current is not None:
-        return _current()
-    if _practise is None or os.environ.get("NBGRADER_EXECUTION") == "autograde":
-        return Session(PRACTICE_SEED, hand_over)
-    return _practise
+    """Return the session in force."""
+    return _begun[-1]()
 
 
 @contextmanager
@@ -84,14 +86,13 @@ def recording(
     seed: int, *, double: bool = False, package: str | None = None
 ) -> Iterator[dict[str, Recording]]:
     """Within this block rubric cells only record; the recordings arrive in the dict."""
-    global _current
     recordings: dict[str, Recording] = {}
     session = Session(seed, lambda r: recordings.update({r.exercise: r}), double, package)
-    before, _current = _current, lambda: session
+    _begun.append(lambda: session)
     try:
         yield recordings
     finally:
-        _current = before
+        _begun.pop()
 
 
 def begin_grading(package: str) -> None:
@@ -99,10 +100,9 @@ def begin_grading(package: str) -> None:
 
     The seed is not known yet: the first rubric to be opened asks the grader for it.
     """
-    global _current
     if package:
         import_module(package)
-    _current = cache(partial(_graded, package))
+    _begun.append(cache(partial(_graded, package)))
 
 
 def _graded(package: str) -> Session:
@@ -117,8 +117,7 @@ def _graded(package: str) -> Session:
 
 def use_practice_seed() -> None:
     """From now on rubric cells do with the practice seed what they did with another one."""
-    global _current
-    _current = partial(replace, current(), seed=PRACTICE_SEED)
+    _begun[-1] = partial(replace, current(), seed=PRACTICE_SEED)
 
 
 def hand_over(recording: Recording) -> None:

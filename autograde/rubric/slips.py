@@ -1,7 +1,8 @@
 """Slips that any answer can have, recognised by comparing it with what was expected.
 
-They are named where no known mistake fits. A slip is named only if every wrong line of its kind
-shows it, and of results only if no other result is wrong: what is said must be true.
+They need no variant by the lesson's author; see `misconceptions` for those that do. A slip is named
+only if every wrong line of its kind shows it, and of results only if no other result is wrong: what
+is said must be true.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from functools import partial
 from math import prod
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import NOT_REACHED, RESULTS, wrong_cases
+from autograde.rubric.kinds import (
+    KINDS,
+    NOT_REACHED,
+    Call,
+    Gradient,
+    Kind,
+    Refuses,
+    Unchanged,
+    wrong_cases,
+)
 from autograde.rubric.recording import REFUSAL, RETURNED, Case, Outcome
 from autograde.values.base import NEAR, Plain, float_types, inside
 from autograde.values.dispatch import apart, cast_like, module_named, module_of, says_much
@@ -23,9 +33,6 @@ MOST_SORTED = 10_000
 
 SEVERAL = 3
 """In fewer numbers than these, a common factor is chance."""
-
-CHANGED = ("unchanged",)
-"""The kind of lines that record which arguments were changed."""
 
 Shows = Callable[[Outcome, Case], bool]
 
@@ -38,7 +45,7 @@ class Slip:
     belief: str
     hint: str
     shows: Shows
-    kinds: tuple[str, ...] = RESULTS
+    kinds: tuple[type[Kind], ...] = (Call,)
 
 
 Turn = Callable[[Plain, Plain], Plain]
@@ -141,7 +148,7 @@ def _refused_by_a_check(outcome: Outcome, case: Case) -> bool:
 
 
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
-    if outcome.broken:  # the result itself is right, but cut off
+    if outcome.breaks_contract:  # the result itself is right, but cut off
         return not outcome.has_more
     if outcome.error is not None:
         return False  # its message says what went wrong
@@ -150,7 +157,7 @@ def _without_gradient(outcome: Outcome, case: Case) -> bool:
 
 
 def _raised(outcome: Outcome) -> bool:
-    return outcome.error is not None and not outcome.broken
+    return outcome.error is not None and not outcome.breaks_contract
 
 
 def _not_refused(outcome: Outcome, case: Case) -> bool:
@@ -161,7 +168,7 @@ def _not_refused(outcome: Outcome, case: Case) -> bool:
     """
     due = case.outcome.value
     if outcome.error is not None:
-        return outcome.error != NOT_REACHED and not outcome.broken and _refusal_in(due)
+        return outcome.error != NOT_REACHED and not outcome.breaks_contract and _refusal_in(due)
     parts = _parts(outcome.value, due)
     meant = (RETURNED, "raises Exception:")
     return any(
@@ -242,7 +249,7 @@ SLIPS = (
         "an argument is no longer needed once the result is there.",
         "The caller still has it. Which step writes into it?",
         lambda outcome, _: outcome.error != NOT_REACHED,
-        CHANGED,
+        (Unchanged,),
     ),
     Slip(
         "without_gradient",
@@ -250,27 +257,27 @@ SLIPS = (
         "The numbers are right, but a gradient does not arrive whole. Which step does it not pass, "
         "or which parameter is frozen?",
         _without_gradient,
-        ("gradient",),
+        (Gradient,),
     ),
     Slip(
         "refused_otherwise",
         "an error of any kind refuses an argument.",
         "Which kind does the exercise ask for? Check the argument before anything is computed.",
         _refused_otherwise,
-        ("refuses", *RESULTS),
+        (Refuses, Call),
     ),
     Slip(
         "not_refused",
         "such arguments need not be refused.",
         "Which arguments should raise a ValueError? Check them before anything is computed.",
         _not_refused,
-        ("refuses", *RESULTS),
+        (Refuses, Call),
     ),
     Slip(
         "contract_broken",
         "names, sizes and types may be others than those that the exercise gives.",
         "The first wrong line says what is not as agreed. Where do you choose it?",
-        lambda outcome, _: outcome.broken,
+        lambda outcome, _: outcome.breaks_contract,
     ),
 )
 
@@ -279,7 +286,7 @@ HAS_MORE = Slip(
     "a layer may hold more than the exercise names.",
     "The line on what learns names what yours holds besides. What is it there for?",
     lambda outcome, _: outcome.has_more,
-    ("gradient",),
+    (Gradient,),
 )
 """Named where no slip fits, and for wrong results too: an additional parameter starts at random."""
 
@@ -291,17 +298,17 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     """
     rows = list(zip(key.expected.lines, outcomes, key.tolerances, strict=True))
     wrong = {i: cases for i, row in enumerate(rows) if (cases := list(wrong_cases(*row)))}
-    kinds = {i: rows[i][0].kind for i in wrong}
-    results = {i for i in wrong if kinds[i] in RESULTS}
-    gradients = {i for i in wrong if kinds[i] == "gradient"}
+    kinds = {i: KINDS[rows[i][0].kind] for i in wrong}
+    results = {i for i in wrong if isinstance(kinds[i], Call)}
+    gradients = {i for i in wrong if isinstance(kinds[i], Gradient)}
     raised = {i for i in wrong if all(_raised(outcome) for _, outcome, _ in wrong[i])}
     found, explained = [], set[int]()
     for slip in SLIPS:
-        if results and slip.kinds == ("gradient",):
+        if results and slip.kinds == (Gradient,):
             continue  # wrong results have wrong gradients
-        lines = tuple(i for i in wrong if kinds[i] in slip.kinds and i not in explained)
+        lines = tuple(i for i in wrong if isinstance(kinds[i], slip.kinds) and i not in explained)
         if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
-            if slip.kinds == CHANGED:  # autograd raises an error where its leaves are changed
+            if slip.kinds == (Unchanged,):  # autograd raises an error where its leaves are changed
                 lines += tuple((gradients & raised) - explained)
             found.append((slip, lines))
             explained |= {*lines}

@@ -10,7 +10,7 @@ from autograde.files import visible_files, write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.reading.handed_in import read_files
-from autograde.grading.record import write_note
+from autograde.grading.record import write_record
 from autograde.grading.running.reference import practice_of
 from autograde.grading.submission import Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
@@ -50,7 +50,7 @@ def grade_self(project: Project, path: Path) -> tuple[list[str], Path]:
     grade = partial(pipeline.grade_restored, record, version)
     record, marks, _ = pipeline.at_most_twice(grade, task)
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    write_whole(page, feedback.page(write_note(record), marks))
+    write_whole(page, feedback.page(write_record(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     name = grader_of(lesson.package).name

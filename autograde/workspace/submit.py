@@ -85,17 +85,17 @@ def _check(project: Project, released: Path) -> CheckedLesson:
 
 def _missing(path: Path, exercise: str, answer: str, begun: bool, bound: bool) -> Iterator[str]:
     """Yield warnings where an answer is a stub, or is not what practice judged."""
-    record = progress.record(path.parent, exercise)
-    unsaved = record is not None and record.when > path.stat().st_mtime + SAVED_LATER_SECONDS
+    last = progress.last_attempt(path.parent, exercise)
+    unsaved = last is not None and last.when > path.stat().st_mtime + SAVED_LATER_SECONDS
     if not begun:
         yield "not begun"
     elif STUB in answer:
         yield f"not finished, `{STUB}` is still in it"
     elif not bound:
         yield "no cell defines it under this name"
-    elif record is None:
+    elif last is None:
         yield "its rubric has not been run here"
-    elif not unsaved and record.answer not in ("", progress.digest_of_cell(answer)):
+    elif not unsaved and last.answer not in ("", progress.digest_of_cell(answer)):
         yield "changed after its rubric ran"
     if unsaved:
         yield "not saved since its rubric ran"
@@ -110,13 +110,13 @@ def pack(project: Project, checked: list[CheckedLesson]) -> Path:
     name = checked[0].lesson if len(checked) == 1 else "lessons"
     path = project.work / "hand_in" / f"{name}.zip"
     write_whole(path, content.getvalue())
-    _note(project, checked)
+    _keep_packed(project, checked)
     return path
 
 
-def _note(project: Project, checked: list[CheckedLesson]) -> None:
+def _keep_packed(project: Project, checked: list[CheckedLesson]) -> None:
     for each in checked:
-        progress.note_packed(project.work / each.lesson)
+        progress.keep_packed(project.work / each.lesson)
     progress.write_page(project.work)
 
 
@@ -130,5 +130,5 @@ def exchange(project: Project, checked: list[CheckedLesson]) -> list[str]:
         command = [sys.executable, "-m", "nbgrader", "submit", each.lesson]
         if subprocess.run(command, cwd=project.work, check=False).returncode:
             refused.append(each.lesson)
-    _note(project, [each for each in checked if each.lesson not in refused])
+    _keep_packed(project, [each for each in checked if each.lesson not in refused])
     return refused

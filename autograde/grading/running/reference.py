@@ -34,7 +34,7 @@ from autograde.grading.limits import Limits
 from autograde.rubric import session
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.kinds import KINDS, describe_error
-from autograde.rubric.lesson_names import keep
+from autograde.rubric.lesson_names import keep_given
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Recording
 from autograde.values.base import unrecordable
@@ -166,7 +166,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None, files: Files | None =
             elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
                 with at_hand(files):
                     run(cell.source, names)
-                keep(cell.source, names, rubric)
+                keep_given(cell.source, names, rubric)
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
     return Program(lesson, names, rubrics, files=files)

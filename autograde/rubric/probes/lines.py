@@ -66,26 +66,32 @@ def rubric(
         probes = _probes.get(package, Rubric)
         given = given_in(lines.__globals__).names.values()
         r = probes(exercise, now.seed, double=now.double, forbids=forbids, given=given)
-        stopped = interrupt = None
+        ended: BaseException | None = None
         try:
             if exercise in lines.__globals__:
                 _require_own(exercise, lines.__globals__[exercise], package)
             with warnings.catch_warnings(), patch.object(builtins, "input", _nobody_answers):
                 warnings.simplefilter("ignore")  # what they warn of, the panel says
                 with_given_names(lines)(r)
-        except KeyboardInterrupt as error:
-            stopped, interrupt = Stop("KeyboardInterrupt", r.interrupted), error
-            said = f"Interrupted: {r.interrupted or 'the rubric'}"
-            interrupt._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
-        except Exception as error:
-            missing = (error.name or "") if isinstance(error, NameError) else ""
-            near = _like(missing, lines.__globals__)
-            stopped = Stop(type(error).__name__, str(error), missing, near, outcome_of(error).at)
+        except (Exception, KeyboardInterrupt) as error:
+            ended = error
+        stopped = _stop(ended, r, lines.__globals__) if ended else None
         now.finish(Recording(exercise, tuple(r.lines), stopped, rebound(exercise)))
-        if interrupt is not None:
-            raise interrupt
+        if isinstance(ended, KeyboardInterrupt):
+            said = f"Interrupted: {r.interrupted or 'the rubric'}"
+            ended._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
+            raise ended
 
     return run
+
+
+def _stop(error: BaseException, r: Rubric, namespace: dict[str, Any]) -> Stop:
+    """Return what ended a rubric early, as it is recorded."""
+    if isinstance(error, KeyboardInterrupt):
+        return Stop("KeyboardInterrupt", r.interrupted)
+    missing = (error.name or "") if isinstance(error, NameError) else ""
+    near = _like(missing, namespace)
+    return Stop(type(error).__name__, str(error), missing, near, outcome_of(error).at)
 
 
 def _nobody_answers(_prompt: object = "") -> str:

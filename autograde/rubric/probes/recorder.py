@@ -52,7 +52,7 @@ class Recorder(Draws):
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
         self.forbidden, self.used = tuple(forbids), set[str]()
-        self._factor, self._suffix = 1.0, ""
+        self._factor, self._any_column_order = 1.0, False
         self.interrupted = ""
 
     @property
@@ -70,7 +70,7 @@ class Recorder(Draws):
 
         r.any_column_order.call("one row a city", by_city, sales)
         """
-        self._suffix = "_any_column_order"
+        self._any_column_order = True
         return self
 
     def unchanged(self, line: str) -> None:
@@ -119,9 +119,10 @@ class Recorder(Draws):
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text.split("\n")[-1], change])
             recorded.append(Case(text, before, outcome))
-        kind += self._suffix * (kind == "call")
+        if kind == "call" and self._any_column_order:
+            kind = "call_any_column_order"
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
-        self._factor, self._suffix = 1.0, ""
+        self._factor, self._any_column_order = 1.0, False
 
     def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
@@ -143,9 +144,9 @@ class Recorder(Draws):
             return nullcontext()
         from autograde.rubric.probes.torch_functions import Functions
 
-        return Functions(self._note)
+        return Functions(self._look_for_forbidden)
 
-    def _note(self, name: str, _given: list[Any]) -> None:
+    def _look_for_forbidden(self, name: str, _given: list[Any]) -> None:
         if name.endswith(self.forbidden):
             self.used.add(f"torch's {name.strip('_')}")
 
