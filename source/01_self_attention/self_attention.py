@@ -107,29 +107,36 @@ beside(my_guess, ", ".join(deciding))
 
 # %% jupyter={"source_hidden": true}
 # demonstration: what that head does
-def in_each_place(shares):
-    return "   ".join(f"{place} {share:.2f}" for place, share in zip(places, shares))
+def in_each_place(name, shares):
+    print(f"{name:>21}" + "".join(f"{share:8.2f}" for share in shares))
 
 
-print("how much of an animal the bat is: the share of eat and sleep in the chance of the four verbs")
-print("  all heads: " + in_each_place(as_it_is))
-for name in deciding:
-    print(f"without {name}: " + in_each_place(without[name]))
-moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
+def looks_at_its_place(one, thing="bat"):
+    """The weight that this word gives to the place in head 1.1."""
+    return means(lambda words: attention_of(one, [*words[:-1], thing])[0, 0, -1, 5].item())
+
+
 both = without_head(without_head(model, "2.1"), "2.2")
-print("without 2.1 and 2.2: " + in_each_place(means(lambda words: animal(both, words))))
-print(f"without any other head no share moves by more than {max(moves):.2f}")
+moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
 torch.manual_seed(123)
-print("weight of bat on its place, in head 1.1 (1/11 = 0.09 if all words got the same)")
-for name, one in {"trained": model, "not trained": new_model()}.items():
-    print(f"{name:>11}: " + in_each_place(means(lambda words: attention_of(one, words)[0, 0, -1, 5].item())))
-print("     a lamp: " + in_each_place(means(lambda words: attention_of(model, [*words[:-1], "lamp"])[0, 0, -1, 5].item())))
+print(" " * 21 + "".join(f"{place:>8}" for place in places))
+print("how much of an animal the bat is: the share of eat and sleep among the four verbs")
+in_each_place("all heads", as_it_is)
+for name in deciding:
+    in_each_place(f"without {name}", without[name])
+in_each_place("without 2.1 and 2.2", means(lambda words: animal(both, words)))
+print(f"(without any other head no share moves by more than {max(moves):.2f})")
+print("how much of its weight the last word gives to the place, in head 1.1")
+in_each_place("bat", looks_at_its_place(model))
+in_each_place("lamp", looks_at_its_place(model, "lamp"))
+in_each_place("bat, not trained", looks_at_its_place(new_model()))
 
 # %% [markdown]
-# Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well, and
-# make no difference: **where a head looks does not say whether that matters.** (Nor does one do the other's work: without both, the
-# four numbers hardly move.) It is the *bat* that asks: a *lamp* hardly looks at its place. A bat is an animal unless something says
-# otherwise, so head 1.1 can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
+# Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well;
+# without both, the four numbers hardly move. **Where a head looks does not say whether that matters.**
+#
+# It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, although a bat in a barn is an animal without it, too: a
+# head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
@@ -212,11 +219,26 @@ beside(my_guess, in_gym[int(raw[-1].argmax())])
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-show(
-    heatmap(raw, in_gym, in_gym, title="Dot products of the trained model's vectors"),
-    f"Heatmap of the dot products of eleven words. The diagonal stands out: between {raw.diagonal().min():.0f} and {raw.diagonal().max():.0f}. "
-    f"Off it the largest is {(raw - 1e3 * torch.eye(len(raw))).max():.0f}.",
-)
+def bars(words, numbers, title):
+    """One number for each word; the largest is orange."""
+    figure, axes = plt.subplots(figsize=(8, 2.1), layout="constrained")
+    shown = axes.bar(range(len(words)), numbers, color=["#b5541c" if number == max(numbers) else "#1f6f8b" for number in numbers])
+    axes.bar_label(shown, [f"{number:.1f}" for number in numbers], padding=2)
+    axes.axhline(0, color="0.4", lw=0.8)
+    axes.margins(y=0.2)
+    axes.set_xticks(range(len(words)), words)
+    axes.set(title=title, yticks=[])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    return figure
+
+
+def show_row(row, title):
+    """The last word's row of scores as bars."""
+    show(chart(bars, in_gym, row.tolist(), title), f"{title}: " + ", ".join(f"{word} {number:.1f}" for word, number in zip(in_gym, row.tolist())) + ".")
+
+
+show_row(raw[-1], "The vector of “bat” times the vector of each word")
+print("words that match themselves best:", int((raw.argmax(dim=-1) == torch.arange(len(in_gym))).sum()), "of", len(in_gym))
 
 # %% [markdown]
 # Every word finds itself. But *bat* has to find *gym*! What a word **looks for** is not what it **is**. So a head gives each word two more vectors, with
@@ -235,7 +257,10 @@ W_query, W_key, W_value = (linear.weight[:12].detach().T for linear in (attentio
 
 x = vectors(in_gym)  # (11, 48)
 bats = attention_scores(x @ W_query, x @ W_key)[-1]  # (11,), the last word's row
-print("bat:", "  ".join(f"{word} {score:.1f}" for word, score in zip(in_gym, bats.tolist())))
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+show_row(bats, "The query of “bat” times the key of each word")
 
 # %% [markdown]
 # **Now *bat* finds *gym*.** What share of the weight does a score of 14.4 bring?
@@ -297,18 +322,20 @@ def _(r):
     r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
-# Your softmax on the scores of *journey*: divided by 4, as they are, times 4, times 16.
+# Your softmax on the scores of *bat*: *gym* gets everything. In the model it gets 0.91, for the model divides all scores by a number first. **Which number?
+# Change it until *gym* gets 0.91.**
 
 # %% tags=["raises-exception"]
-factors = torch.tensor([[0.25], [1.0], [4.0], [16.0]], device=device)
-table(stable_softmax(factors * scores[1], dim=-1), rows=["scores / 4", "scores", "scores · 4", "scores · 16"], columns=tokens)
+divisor = 1.0  # change this number
+shares = stable_softmax(bats / divisor)  # (11,)
+print("  ".join(f"{in_gym[i]} {shares[i]:.2f}" for i in shares.argsort(descending=True)[:4].tolist()))
 
 # %% [markdown]
 # The ranking stays. What changes is how sharply the softmax chooses.
 #
 # ## 3 Why scores are scaled
 #
-# So it matters how far apart the scores lie, and that depends on `d_k`, how many numbers a key has. Take queries and keys whose numbers are drawn
+# Why your number, and not another? How far apart scores lie depends on `d_k`, how many numbers a key has. Take queries and keys whose numbers are drawn
 # independently, with mean 0 and standard deviation 1.
 #
 # **Predict.** When `d_k` grows from 4 to 64, by what factor does the standard deviation of q · k grow? Measure it yourself.
@@ -352,8 +379,9 @@ for d_k, spread in zip(sizes, spreads):
 
 # %% [markdown]
 # The standard deviation is the square root of `d_k`, so it grows by a factor of 4. (Each of the `d_k` products has variance 1, and the variances of
-# independent numbers add up.) So divide the scores by that root, and their standard deviation is 1 at every key size. What does that do to the softmax?
-# Six random keys, and the largest of the six weights, averaged over 500 queries:
+# independent numbers add up.) Divide the scores by that root, and their standard deviation is 1 at every key size. **The keys of head 1.1 have twelve
+# numbers, and the square root of 12 is 3.46: is it yours?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
+# over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -511,7 +539,7 @@ show(
 #               ->   weights (n, n)   ->   context (n, d_out)
 # ```
 #
-# - Create them in this order. (The tables below depend on it, your points do not.)
+# - Create them in this order. (The numbers below depend on it, your points do not.)
 # - Which number is `d_k` now? Look at the shape of a key.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v1", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -546,11 +574,6 @@ def _(r):
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
     layer.conventions(r.normal(6, 3), d_out=4)
-
-# %% tags=["raises-exception"]
-torch.manual_seed(123)
-attention_v1 = SelfAttention_v1(d_in=3, d_out=2).to(device)
-table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
 # In practice such a matrix is an `nn.Linear(d_in, d_out)`. It starts from small positive and negative numbers, and adds a bias unless you say
@@ -611,15 +634,12 @@ favourites = {seed: [tokens[j] for j in attention_weights(found, d_k=2).argmax(d
 same = sum(one == other for one, other in zip(*favourites.values()))
 beside(my_guess, {0: "for none", 6: "for every word"}.get(same, "for some"))
 for seed, words in favourites.items():
-    print(f"seed {seed}:", ", ".join(words))
-print("weights, seed", seeds[0])
-table(attention_weights(scores_of[seeds[0]], d_k=2), rows=tokens, columns=tokens)
-print("context vectors, seed", seeds[0])
-table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
+    weights = attention_weights(scores_of[seed], d_k=2)
+    print(f"seed {seed}: {', '.join(words)}; weights from {weights.min():.2f} to {weights.max():.2f}")
 
 # %% [markdown]
 # The layers of seeds 789 and 123 have one favourite each for all six words, and the two differ. (Of 300 seeds, 96 give such a layer.) But the
-# preference is weak: all weights lie near 1/6, and all six context vectors are nearly the same.
+# preference is weak: all weights lie near 1/6.
 #
 # Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
 # the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.

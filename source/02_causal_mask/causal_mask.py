@@ -20,6 +20,7 @@
 # the set-up: imports, and what this lesson starts from
 import math
 import os
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import torch
@@ -27,7 +28,7 @@ from torch import nn
 
 from attention_course import (
     MultiHeadAttention, answers, attention_of, begin, beside, case, chart, course_model, encode, explore_story, floor,
-    heatmap, hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train, why,
+    heatmap, hint, loss_of, new_model, next_words, pairs, panels, progress, rubric, show, stories, table, train, why,
     without_mask, word_by_word, write,
 )
 
@@ -81,7 +82,7 @@ print(f"the lowest loss of any model that only looks back: {floor():.2f}")
 # demonstration: what it writes
 generator = torch.Generator().manual_seed(1)
 for _ in range(3):
-    print(" ".join(write(cheat, begin("Tom has"), generator)[1:]))
+    print(fill(" ".join(write(cheat, begin("Tom has"), generator)[1:]), 76, subsequent_indent="    "))
 
 # %% [markdown]
 # Mostly nonsense. It has learned to look the answer up in the words that come later, and when it writes there are none. **The low loss was a cheat.**
@@ -135,16 +136,16 @@ def _(r):
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
 def staircase(words, found):
-    n, unit = len(found), 4.4 / max([2.75, *found])  # a bar's length for a loss of 1
-    figure, axes = plt.subplots(figsize=(11, 5.2), layout="constrained")
+    n, unit = len(found), 5 / max([2, *found])  # a bar's length for a loss of 1
+    figure, axes = plt.subplots(figsize=(8.2, 5.6), layout="constrained")
     for t, loss in enumerate(found):
         for at, word in enumerate(words[: t + 1]):
-            axes.text(at, t, word, ha="center", va="center", fontsize=7.5, color="#444444", bbox={"facecolor": "#eeeeee", "edgecolor": "none", "pad": 2})
-        axes.text(t + 1, t, words[t + 1], ha="center", va="center", fontsize=8.5, weight="bold", color="#b5541c")
-        axes.barh(t, unit * loss, left=n + 1.2, color="#b5541c", height=0.6)
-        axes.text(n + 1.3 + unit * loss, t, f"{loss:.2f}", va="center", fontsize=8)
-    axes.text(n + 1.2, -0.9, "loss", va="bottom", weight="bold", color="#b5541c")
-    axes.set(xlim=(-0.7, n + 6.5), ylim=(n - 0.4, -1.6))
+            axes.text(at, t, word, ha="center", va="center", fontsize=8.5, color="#444444")
+        axes.text(t + 1, t, words[t + 1], ha="center", va="center", fontsize=9.5, weight="bold", color="#b5541c")
+        axes.barh(t, unit * loss, left=t + 1.7, color="#b5541c", height=0.6)
+        axes.text(t + 1.8 + unit * loss, t, f"{loss:.2f}", va="center", fontsize=9)
+    axes.text(3, -1, "loss", va="center", weight="bold", color="#b5541c")
+    axes.set(xlim=(-0.7, n + 3), ylim=(n - 0.4, -1.6))
     axes.set_axis_off()
     return figure
 
@@ -322,10 +323,7 @@ def _(r):
     r.conventions(tril_causal_weights, 2 * r.normal(2, 5, 5), 4)
 
 # %% tags=["raises-exception"]
-print("seed 789")
 table(tril_causal_weights(scores_of(789), 2), rows=tokens, columns=tokens)
-print("seed 123")
-table(tril_causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
 # %% [markdown]
 # ## 3 Does it leak?
@@ -399,8 +397,13 @@ for name, influence in found.items():
 # %%
 my_guess = None  # two fractions of e_j, S and V, such as ("e_j / S", "S / V")
 
-# %%
-beside(my_guess, ("V / S", "e_j / V"))
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: which fraction your functions give on random scores
+e_j = random_scores.exp() * causal_mask(6).to(device)  # visible
+S, V = random_scores.exp().sum(dim=-1, keepdim=True), e_j.sum(dim=-1, keepdim=True)
+fractions = {"e_j / S": e_j / S, "e_j / V": e_j / V, "V / S": V / S, "S / V": S / V}
+results = masked_only(random_scores).sum(dim=-1, keepdim=True), renormalised(random_scores)
+beside(my_guess, tuple(name for result in results for name, fraction in fractions.items() if torch.allclose(fraction, result)))
 
 # %% [markdown]
 # S is gone, and the future with it: `e_j / V` is what the softmax gives when it runs over the visible keys alone.
@@ -454,7 +457,7 @@ for name, way in {"your mask alone": not_renormalised, "your tril_causal_weights
     print(f"{name}: loss in one pass {in_one_pass:.2f}, word by word {in_turn:.2f}")
     generator = torch.Generator().manual_seed(1)
     for _ in range(2):
-        print("    " + " ".join(write(learner, begin("Tom has"), generator)[1:]))
+        print(fill(" ".join(write(learner, begin("Tom has"), generator)[1:]), 76, initial_indent="    ", subsequent_indent="        "))
 beside(my_guess, ", ".join(cheats) or "none")
 
 # %% [markdown]
@@ -578,6 +581,7 @@ def not_masked(scores, d_k):
 
 
 gym, better = "Tom is in the gym . he sees a bat", {}
+print(f"{'':>20}  loss   right in one pass   word by word   “the” to “gym”")
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
@@ -586,8 +590,8 @@ with torch.no_grad():
         "not masked": with_attention(course_model(), Masked, make_weights=not_masked),
     }.items():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
-        print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}; "
-              f"in head 2.2 “the” gives “gym” {attention_of(changed, begin(gym))[1, 1, 4, 5]:.2f}")
+        loss, ahead = loss_of(changed, *pairs(new_stories)).item(), attention_of(changed, begin(gym))[1, 1, 4, 5]  # head 2.2
+        print(f"{name:>20}  {loss:.2f}   {in_one_pass:>17.0%}   {in_turn:>12.0%}   {ahead:>14.2f}")
         better[name] = "in one pass" if in_one_pass > in_turn else "word by word"
 beside(my_guess, better["not renormalised"])
 
@@ -596,12 +600,38 @@ beside(my_guess, better["not renormalised"])
 # without any mask, the same parameters make a worse model. Read word by word, most answers come back, as nothing follows the last
 # word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
-# Your mask in the explorer: press words, and see what is hidden from each. Then try the other ways, or write one: let each word see only the last few
-# words. At how few does the bat come alive?
+# A mask may hide the distant past as well. Now each word of the story below sees itself and a few words before it, so many in all.
+#
+# **Predict, then run.** The bat in the gym is made of wood. In how small a window does it come alive?
+
+# %%
+my_guess = None  # a number of words, from 1 to 11
+
+# %% tags=["raises-exception"]
+# demonstration: smaller and smaller windows
+def window(size):
+    """A way of making weights: each word sees this many words, itself included."""
+    def weights(scores, d_k):
+        mask = causal_mask(scores.shape[-1]).triu(diagonal=1 - size)
+        return renormalise(apply_mask(torch.softmax(scores / math.sqrt(d_k), dim=-1), mask))
+
+    return weights
+
+
+alive = {}
+for size in range(11, 0, -1):
+    chance = next_words(with_attention(course_model(), Masked, make_weights=window(size)), begin(gym))
+    alive[size] = chance["eat"] + chance["sleep"] > chance["fall"] + chance["break"]
+    print(f"{size:2} in view: " + "  ".join(f"{verb} {chance[verb]:.2f}" for verb in ("eat", "sleep", "fall", "break")))
+beside(my_guess, next((size for size, yes in alive.items() if yes), "in none"))
+
+# %% [markdown]
+# With six words in view *bat* still sees *gym*; with five it does not, and **no word between hands the gym on**. Now look at it: press words, and try the
+# other masks.
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask
-way = tril_causal_weights  # then not_masked, not_renormalised, or a function of your own: (scores, d_k) -> weights
+way = tril_causal_weights  # then window(5), not_masked, not_renormalised
 explore_story(with_attention(course_model(), Masked, make_weights=way), gym, head="2.2", word="the")
 
 # %% [markdown]

@@ -377,10 +377,7 @@ def _(r):
     r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
 
 # %% tags=["raises-exception"]
-print("seed 789")
 table(causal_weights(scores_of(789), 2), rows=tokens, columns=tokens)
-print("seed 123")
-table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
 # %% [markdown]
 # The numbers are those of lesson 02, to the last digit shown. Now take one row with three visible keys, and move the slider: the hidden score rises
@@ -632,7 +629,6 @@ print(f"a visible score of -10, five hidden ones filled with -10: the hidden get
 #
 # - The gradient at every hidden score is 0, not `nan`.
 # - A *visible* score of `nan` means that something broke earlier. It must stay visible as `nan` in its row: a guard must not hide another failure.
-# - It is simplest when no `nan` arises at all.
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
