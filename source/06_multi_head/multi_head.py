@@ -163,8 +163,8 @@ for name, error in errors.items():
 # pass on both.**
 #
 # The last line is the exception. Where a and b use *different* numbers of the values, say a person's thing and her place, one row loses nothing. One row
-# loses half where both are of **the same kind**, and so use the same numbers: two people, or two neighbouring words. (Where only a few vectors can
-# occur, later layers may still guess both from an unequal mixture.)
+# loses half where both are of **the same kind**, and so use the same numbers: two people, or two neighbouring words. (Where few vectors can occur,
+# later layers may guess both.)
 #
 # ## 2 Heads side by side
 #
@@ -179,7 +179,7 @@ for name, error in errors.items():
 # ### Exercise: `MultiHeadAttentionWrapper` (2 points)
 #
 # `self.heads` is an `nn.ModuleList` of `CausalAttention` layers, each built with the constructor's arguments except `num_heads`. Here `d_out` is the
-# size of **one head**. `forward` returns their outputs side by side, head 0 first. (Code counts from 0, names such as 1.3 from 1.)
+# size of **one head**. `forward` returns their outputs side by side, head 0 first.
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttentionWrapper(nn.Module):
@@ -281,8 +281,7 @@ show(
 )
 
 # %% [markdown]
-# One head halves its weight. (Its error is below 0.50 because its weights change a little with the words; blind to them, it is not.) Two heads take
-# one word each.
+# One head halves its weight. (Its error is below 0.50 because its weights change a little with the words.) Two heads take one word each.
 #
 # Why do six heads of one number do worse? With one number in a query and a key, a score is their product. As the query grows, the largest key wins;
 # as it falls, the smallest; never a key between them. Queries and keys of two numbers cure it.
@@ -581,7 +580,7 @@ def _(r):
 #
 # Copy the heads of `wrapper` into `mha`, biases too if there are any, and make `mha.out_proj` change nothing. Then both give the same output in `eval()`.
 #
-# - Copy numbers, so that a later change of one layer does not reach the other; `wrapper` stays as it was.
+# - Copy the numbers: the two share nothing afterwards, and `wrapper` stays as it was.
 # - The rubric uses your two classes, so get those right first.
 
 # %% nbgrader={"grade": false, "grade_id": "pack_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -731,11 +730,11 @@ for block in early.layers():
 beside(my_guess, f"{answers(early, many)['all']:.0%}; with the right scale {answers(four_heads, many)['all']:.0%}")
 
 # %% [markdown]
-# A model that is *trained* with that scale may make up for it by larger matrices.
+# *Trained* with that scale, a model may make up for it.
 #
 # ## 6 Two steps
 #
-# The course's model has four heads in each layer. Put **your** class into it, with the trained weights; the baseline is your class with fresh ones.
+# Put **your** class into the trained model. The baseline is your class with fresh weights.
 
 # %% tags=["raises-exception"]
 # demonstration: your layers in the trained model
@@ -755,7 +754,7 @@ for name, model in {"as it came": four_heads, "your layers": yours, "your layers
     print(f"{name:>22}: {answers(model, many)['all']:.0%} of the questions right")
 
 # %% [markdown]
-# Here it answers *where is Anna ?* Which heads of layer 2 look at her place from the last word? Press *outside*, too. Switch heads off.
+# Here it answers *where is Anna ?* Which heads of layer 2 look at her place from the last word? Switch them off.
 
 # %% tags=["raises-exception"]
 explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
@@ -892,8 +891,7 @@ show(
 )
 
 # %% [markdown]
-# It works there, long before anyone asks, and hardly anywhere else. (Off everywhere it costs more than both: losses need not add up.)
-# **Which exchange was it, at the top?**
+# It works there, long before anyone asks, and hardly anywhere else. **Which exchange was it, at the top?**
 
 # %%
 my_guess = None  # a head and two words, such as ("1.1", "ball", "books")
@@ -905,15 +903,34 @@ for (head, one, two), _, said in exchanges:
 beside(my_guess, changed[0][0])
 
 # %% [markdown]
-# Perhaps head 1.3 notes *whose* place this is.
+# Perhaps head 1.3 notes *whose* place this is. Try it at *outside*: switch it off, then let it take its result from the other story, where *she's*
+# outside. Where is Tom, and where does the last word look in head 2.4? What does 1.3 look at, from *outside* and from *upstairs*?
+
+# %% tags=["raises-exception"]
+things = "Anna has a ball . Tom has two books ."
+whose = "he's outside . she's upstairs", "she's outside . he's upstairs"
+explore_story(yours, *(f"{things} {acts} . where is Tom ? he's" for acts in whose), head="1.3", word="outside")
+
+# %% [markdown]
+# Off, it changes nothing. With its result from the other story Tom is upstairs, and 2.4 looks away from *outside*. But 1.3 hardly looks at *he's*. Is
+# that so in every story?
 #
-# **Predict, then run.** Exchange its output in all stories, between the two places. What percentage of the answers names the other person's place?
+# **Predict, then run.** What percentage stays right with 1.3 off at the girl's place alone? At the boy's?
 
 # %%
-my_guess = None  # a percentage, such as 50
+my_guess = None  # two percentages, such as (50, 50)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# demonstration: what the heads of layer 1 look at from a place; their outputs exchanged between the two places
+# demonstration: head 1.3 off at one of the two places; what the heads of layer 1 pass on exchanged; what they look at from there
+of_her = (ids[row, at] == encode(["she's"])[0])[:, None]  # the question is about her
+her_place, his_place = torch.where(of_her[:, 0], own, other), torch.where(of_her[:, 0], other, own)
+
+
+def off_there(place):
+    """Your silence, for head 1.3 at one place of each story."""
+    return lambda heads: torch.cat([silence(one[None], 2, [where]) for one, where in zip(heads, place.tolist())])
+
+
 def exchanged(*heads):
     """What these heads pass on at the two places changes places."""
     def change(outputs):
@@ -925,23 +942,24 @@ def exchanged(*heads):
     return change
 
 
-beside(my_guess, places_named(0, exchanged(2))[1])
-for name, some in {"1.3": [2], "1.1": [0], "1.1 to 1.4": [0, 1, 2, 3]}.items():
-    print(f"exchanged {name:>10}: right {{:4}}%, the other person's place {{:4}}%".format(*places_named(0, exchanged(*some))))
-she, he = (torch.isin(ids, torch.tensor(encode(words))) for words in (["she", "she's"], ["he", "he's"]))
-of_her = (ids[row, at] == encode(["she's"])[0])[:, None]  # the question is about her
-hers, his = torch.where(of_her, she, he), torch.where(of_her, he, she)  # (b, n): pronouns of the person asked for, of the other
+off_at_hers, off_at_his = places_named(0, off_there(her_place)), places_named(0, off_there(his_place))
+beside(my_guess, (off_at_hers[0], off_at_his[0]))
+changes = {f"exchanged {name}": exchanged(*some) for name, some in {"1.3": [2], "1.1": [0], "1.1 to 1.4": [0, 1, 2, 3]}.items()}
+for name, named in {"1.3 off at hers": off_at_hers, "1.3 off at his": off_at_his, **{name: places_named(0, change) for name, change in changes.items()}}.items():
+    print(f"{name:>20}: right {{:5}}%, the other person's place {{:4}}%".format(*named))
+she, he = (torch.isin(ids, torch.tensor(encode(words))) for words in (["she", "she's"], ["he", "he's"]))  # (b, n)
 with torch.no_grad():
-    looks = four_heads.attention_weights(ids)[0][row, :, own]  # (b, 4, n): layer 1, from the place of the person asked for
+    looks = four_heads.attention_weights(ids)[0]  # (b, 4, n, n)
 for head in range(4):
-    print(f"1.{head + 1} looks from a place at its person's pronouns by {(looks[:, head] * hers).sum(dim=-1).mean():.2f}, at the other's by {(looks[:, head] * his).sum(dim=-1).mean():.2f}")
+    print(f"1.{head + 1} looks from her place at she, she's by {(looks[row, head, her_place] * she).sum(dim=-1).mean():.2f}, from his at he, he's by {(looks[row, head, his_place] * he).sum(dim=-1).mean():.2f}")
 
 # %% [markdown]
-# **Two steps.** In layer 1, at the word *outside*, head 1.3 reads the pronoun and **marks the place**. In layer 2 the answering word **fetches** the
-# place with the right mark, by 2.4, with help from 2.1. Exchange the marks, and most answers name the other person's place. Exchange what head 1.1
-# passes on, and hardly any do. (The mark is not all: even with all four heads exchanged, a third of the answers stay right.)
+# **Two steps.** In layer 1, at the girl's place, head 1.3 reads *she* and **marks the place**. The boy's place needs no mark: it is the other one. (As in
+# lesson 01: an animal, unless something says otherwise.) In layer 2 the answering word **fetches** its place, by 2.4, with help from 2.1. Exchange the
+# marks, and most answers name the other person's place; exchange what 1.1 passes on, and hardly any do. (The mark is not all: even with all four heads
+# exchanged, a third stay right.)
 #
-# What does the mark say, *Anna* or only *she*? Give both places the marks of another story, about two other people.
+# What does the mark say, *Anna* or only *she*? Give both places the marks of a story about two other people.
 #
 # **Predict, then run.** What percentage of the answers stays right?
 
@@ -951,7 +969,6 @@ my_guess = None  # a percentage, such as 50
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: both places get what head 1.3 passes on in another story
 people = [{person["name"] for person in story.notes.people} for story, _ in links]
-her_place, his_place = torch.where(of_her[:, 0], own, other), torch.where(of_her[:, 0], other, own)
 
 
 def marks_of(fit, turned=False):
@@ -978,8 +995,8 @@ for name, named in {
     print(f"marks of {name:>18}: right {{:4}}%, the other person's place {{:4}}%".format(*named))
 
 # %% [markdown]
-# Strangers' marks serve nearly as well as those of the same two people; *his* mark at her place misleads. **The mark says *she* or *he*, not who.** That
-# is enough: no story has two girls.
+# Strangers' marks serve nearly as well as those of the same two people; turned, they mislead. **The mark says *she*, not who.** That is enough: no story
+# has two girls.
 #
 # How does a model come to this? Sixteen were trained on 20,000 stories, from random starts: eight with one head a layer, eight with two of half its size.
 #
@@ -1014,8 +1031,8 @@ deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
 print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
 
 # %% [markdown]
-# Three starts with one head reach 100%: one head *can*. The start decides more than the number of heads. Two heads do better on average, but chance
-# alone gives such a lead one time in ten. Train a start yourself, about a minute.
+# Three starts with one head reach 100%: one head *can*. Two heads do better on average, but chance alone gives such a lead one time in ten. Train
+# one yourself.
 #
 # **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one?
 
@@ -1101,7 +1118,7 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # - A head is a **block of rows** of `nn.Linear.weight` and a block of features: cut with `view`, then **transpose**. The scale is the root of **one
 #   head's** size.
 # - `out_proj` is one matrix for each head, by which it **writes to the stream**.
-# - In the trained model one head marks, another fetches. You found it by switching heads off **at some words only**.
+# - One head marks, another fetches. You found them by switching heads off **at some words only**.
 #
 # **Next.** The attention is yours, the rest of the model is not. What else does a model need before it can write? In lesson 07 you build and train all
 # of it.
