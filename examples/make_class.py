@@ -83,7 +83,6 @@ CHANGES: dict[str, Callable[[NotebookNode, Exercise], None]] = {
     "edited_rubric": edited_rubric,
     "answer_as_markdown": answer_as_markdown,
     "syntax_error": answer("def NAME(*args)\n    return None"),
-    "endless_loop": answer("def NAME(*args):\n    while True:\n        pass"),
     "process_ended": answer("import os\n\nos._exit(0)"),
     "out_of_memory": answer(
         "import os, signal\n\n"

@@ -13,7 +13,16 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import NO_WALL, file_of, gradebook_of, make_course, put_file, scores
+from classes import (
+    NO_WALL,
+    file_of,
+    fill,
+    gradebook_of,
+    make_course,
+    put_file,
+    reference_answers,
+    scores,
+)
 from conftest import HERE, program, run
 from nbgrader.converters import Autograde
 from nightly import few
@@ -59,11 +68,17 @@ WORDS = {
 }
 
 
+ENDLESS = {"transplant": "def transplant(*args):\n    while True:\n        pass"}
+"""It takes as long as a cell may run, so the sample class, for people who try it, is without it."""
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course with the sample class, graded by `autograde grade`."""
+    """A course with the sample class and an endless loop, graded by `autograde grade`."""
     root = tmp_path_factory.mktemp("course")
-    make_class(make_course(root, (), LESSON), root)
+    lesson = make_course(root, (), LESSON)
+    make_class(lesson, root)
+    put_file(lesson, "endless_loop", fill(lesson, reference_answers(lesson) | ENDLESS))
     command = (sys.executable, str(HERE / "tests" / "impatient.py"), "grade", LESSON, *NO_WALL)
     result = program(*command, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr

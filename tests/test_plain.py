@@ -157,6 +157,7 @@ def test_solution_is_generated_and_run(course: Path) -> None:
     assert solution.cells[2].execution_count
 
 
+@nightly  # they start the steps of the commands above
 def test_formgraders_buttons_do_the_same(course: Path) -> None:
     with chdir(course):
         config = course_config(course)
