@@ -72,7 +72,7 @@ print(f"{'':>20}  parameters   right  Anna has a ball . Tom has two …")
 for name, (one, part) in parts.items():
     share = sum(n for each, n in numbers.items() if part in each) / sum(numbers.values())
     torch.manual_seed(1)
-    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:20]))
+    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:19]))
 
 # %% [markdown]
 # Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. The **feed-forward** part holds more than
@@ -746,7 +746,7 @@ climb(drawn_here, "one layer, one head", one_head, curves, stages, levels, story
 climb(drawn_here, "two layers, four heads", student, curves, stages, levels, story_from)
 beside(my_guess, tuple(round(curve[-1][1], 2) for curve in curves.values()))
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the loss and the answers, rung by rung
 KINDS = ["who", "what", "where", "alive"]
 print(f"{'':>24}  loss  " + "".join(f"{kind:>7}" for kind in KINDS))
@@ -788,7 +788,7 @@ for words in drawn(student, 4, beginning, temperature=temperature, top_p=top_p):
 # %%
 my_guess = None  # a setting and a number
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: 60 stories with each setting, yours and the course's model
 dials = {"plain": {}, "temperature 0.7": {"temperature": 0.7}, "top-p 0.9": {"top_p": 0.9}, "temperature 1.5": {"temperature": 1.5}}
 with torch.no_grad():
@@ -894,8 +894,8 @@ my_guess = None  # a percentage, such as 50
 beside(my_guess, f"{two_steps(student)[-1]:.0%}")
 
 # %% [markdown]
-# In our run none: layer 1 tells `?` nothing about the pronoun. There is only one step, and you can see it. Press `?` in head 2.1, under both questions;
-# then let 2.1 take its result from the other one.
+# In our run none: what layer 1 finds for `?` makes no difference. There is only one step, and you can see it. Where does `?` look in head 2.1, for *she*
+# and for *he*? Under *who is she ?*, let 2.1 take its result from *who is he ?*.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on the model that you trained
