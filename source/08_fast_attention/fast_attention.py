@@ -502,11 +502,15 @@ table(tiled_attention(W_query(inputs), W_key(inputs), W_value(inputs), block, ca
 my_guess = None  # times more
 
 # %%
-n, d, block = 4096, 64, 128
-beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block), 1))
+def times_more(block, n=4096, d=64):
+    return (4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block)
+
+
+beside(my_guess, round(times_more(128), 1))
+print("times more, by block:", ", ".join(f"{block}: {times_more(block):.1f}" for block in (8, 16, 32, 64, 256, 512)))
 
 # %% [markdown]
-# A larger block moves less, until the tile no longer fits into fast memory. Now measure, also with gradients.
+# Small tiles move *more* than the matrix; large ones less, until they no longer fit into fast memory. Measure, also with gradients.
 
 # %% seconds=15 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
