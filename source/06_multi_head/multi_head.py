@@ -912,8 +912,8 @@ whose = "he's outside . she's upstairs", "she's outside . he's upstairs"
 explore_story(yours, *(f"{things} {acts} . where is Tom ? he's" for acts in whose), head="1.3", word="outside")
 
 # %% [markdown]
-# Off, it changes nothing. With its result from the other story Tom is upstairs, and 2.4 looks away from *outside*. But 1.3 hardly looks at *he's*. Is
-# that so in every story?
+# Off, it changes nothing. With its result from the other story Tom is upstairs, and 2.4 looks away from *outside*. But 1.3 hardly looks at *he's*.
+# Does a boy's place need it?
 #
 # **Predict, then run.** What percentage stays right with 1.3 off at the girl's place alone? At the boy's?
 

@@ -34,7 +34,7 @@ from attention_course import (
     someone_is_there, stories, surprise, why, without_mask, write,
 )
 from attention_course import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
-from attention_course.explorer.reading import Change, read
+from attention_course.explorer.reading import attention_layers, read
 
 # "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -72,7 +72,7 @@ print(f"{'':>20}  parameters   right  Anna has a ball . Tom has two …")
 for name, (one, part) in parts.items():
     share = sum(n for each, n in numbers.items() if part in each) / sum(numbers.values())
     torch.manual_seed(1)
-    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:20]))
+    print(f"{name:>20}  {share:11.0%}  {answers(one, new_stories)['all']:5.0%} ", " ".join(write(one, begin("Anna has a ball . Tom has two"))[9:19]))
 
 # %% [markdown]
 # Without attention it still tells something like a story, but she *wears* a ball, and 1 answer in 100 is right. The **feed-forward** part holds more than
@@ -315,7 +315,7 @@ print(f"before the first step: {losses[0]:.2f}; the best table, by counting: {lo
 #
 # - Among equal scores take the lowest id.
 # - The model sees at most its last `model.context_length` tokens; the text may grow longer.
-# - It runs in `eval()` and without gradients; afterwards its mode is what it was.
+# - Run it in `eval()` and without gradients, then restore its mode.
 
 # %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def generate(model, tokens, max_new_tokens):
@@ -382,7 +382,7 @@ beside(my_guess, story_from(word_table, "Anna has", 24))
 # Scores `(b, v)` to one drawn word a row, `(b,)`. The temperature comes first, then top-p.
 #
 # - The word that takes the sum to `top_p` or beyond is kept, so at least one always is.
-# - A temperature that is not above 0, or a `top_p` that is not above 0 and at most 1, raises a `ValueError`.
+# - Raise a `ValueError` unless `temperature > 0` and `0 < top_p <= 1`.
 # - `torch.multinomial(p, 1)` draws one column from each row of `p`, in proportion.
 
 # %% nbgrader={"grade": false, "grade_id": "sample", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -418,10 +418,10 @@ def _(r):
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: stories drawn with your `sample`
 @torch.no_grad()
-def drawn(one, number, **dials):
-    """Stories that a model writes from nothing, as lists of words."""
+def drawn(one, number, text="", **dials):
+    """Stories that a model writes, from nothing or from a beginning, as lists of words."""
     torch.manual_seed(0)
-    ids = torch.full((number, 1), end)
+    ids = torch.tensor([encode(begin(text))] * number)  # (number, n)
     while ids.shape[1] <= LONGEST:
         ids = torch.cat([ids, sample(one(ids)[:, -1], **dials)[:, None]], dim=1)
     rows = [decode(row)[1:] for row in ids.tolist()]
@@ -590,7 +590,7 @@ def _(r):
 #
 # ### Exercise: `TinyGPT` (4 points)
 #
-# Build it: `(b, n)` ids to `(b, n, vocab_size)` scores, with nothing that is not in the drawing: no more dropout, no softmax, no weights shared.
+# Build it: `(b, n)` ids to `(b, n, vocab_size)` scores, just as drawn: no more dropout, no softmax, no shared weights.
 #
 # - The position table has `context_length` rows and learns, like the words' table.
 # - Keep `context_length` as an attribute; `generate` asks for it. More tokens than that raise a `ValueError`.
@@ -746,7 +746,7 @@ climb(drawn_here, "one layer, one head", one_head, curves, stages, levels, story
 climb(drawn_here, "two layers, four heads", student, curves, stages, levels, story_from)
 beside(my_guess, tuple(round(curve[-1][1], 2) for curve in curves.values()))
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the loss and the answers, rung by rung
 KINDS = ["who", "what", "where", "alive"]
 print(f"{'':>24}  loss  " + "".join(f"{kind:>7}" for kind in KINDS))
@@ -767,6 +767,7 @@ print(f"{'the floor':>24}  {lowest:.2f}")
 
 # %%
 temperature, top_p = 1.5, 1.0
+beginning = ""  # or words of your own, such as "Tom is in the gym . he sees a"
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: four stories of your model
@@ -778,7 +779,7 @@ def up_to_a_mistake(words):
     return " ".join(words)
 
 
-for words in drawn(student, 4, temperature=temperature, top_p=top_p):
+for words in drawn(student, 4, beginning, temperature=temperature, top_p=top_p):
     print(up_to_a_mistake(words), "\n")
 
 # %% [markdown]
@@ -787,7 +788,7 @@ for words in drawn(student, 4, temperature=temperature, top_p=top_p):
 # %%
 my_guess = None  # a setting and a number
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: 60 stories with each setting, yours and the course's model
 dials = {"plain": {}, "temperature 0.7": {"temperature": 0.7}, "top-p 0.9": {"top_p": 0.9}, "temperature 1.5": {"temperature": 1.5}}
 with torch.no_grad():
@@ -816,7 +817,8 @@ print(f"{'a table, plain':>16}   {sum(not is_grammatical(words) for words in dra
 #
 # *Who is he ?* Nobody told the model how to find a name. Open it: here the course's weights (20,000 stories and 2,500 steps) go into **your** class.
 # (`copy_weights` pairs parameters in the order of their use, not by name.) Press `?` and go through the heads. Which head of layer 2 looks at the
-# right name? And which head of layer 1 tells `?` whether a girl or a boy is asked for? Switch that one off at `?` alone, and watch the next word.
+# right name? And which head of layer 1 tells `?` whether a girl or a boy is asked for? Let that one take its result from *who is she ?*, and watch the
+# next word.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on your class
@@ -826,14 +828,14 @@ told_so_far = "Max has two books . Mia has two balls . she's downstairs . he rea
 explore_story(yours, *(f"{told_so_far} {ask}" for ask in ["who is he ?", "who is she ?", "where is Mia ? she's"]), head="2.4")
 
 # %% [markdown]
-# **Predict, then run.** One story proves little. The next cell takes every such question in 150 new stories, and switches off one head of layer 1 at a
-# time, at `?` alone. What share of the answers is still right without the head that you found?
+# **Predict, then run.** One story proves little. The next cell asks every such question in 150 new stories, and exchanges what a head of layer 1 finds for
+# `?` between *who is he ?* and *who is she ?*. With the head that you found, what percentage of the answers names the other person?
 
 # %%
-my_guess = None  # a percentage
+my_guess = None  # a percentage, such as 50
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: heads of layer 1 silenced at `?`
+# demonstration: what heads of layer 1 find for `?`, exchanged between the two questions
 asked = [
     (begin(" ".join(story.words[: link.at + 1])), link.own + 1, link.other + 1)
     for story in new[:150]
@@ -842,72 +844,67 @@ asked = [
 ]  # words up to ?, the place of the right name, the place of the other name
 
 
-def mean(numbers):
-    numbers = list(numbers)
-    return sum(numbers) / len(numbers)
+@torch.no_grad()
+def names_with(one, heads):
+    """The shares of answers that name the right person, and the other, when these heads of layer 1 hand `?` what they find for the other question."""
+    def exchange(_, given):
+        outputs = given[0].unflatten(-1, (4, 12)).clone()  # (2, n, 4, 12): 12 numbers from each head
+        outputs[:, -1, heads] = outputs.flip(0)[:, -1, heads]
+        return (outputs.flatten(2),)
 
-
-def names_found(one, off=None):
-    """One reading for each question, with a head of layer 1 silenced at ?, or none."""
-    return [read(one, words, None if off is None else Change(0, off, at=len(words) - 1)) for words, *places in asked]
-
-
-def at_name(readings, head, place):
-    """The mean weight of a head of layer 2, from ? to the right name (1) or the other one (2)."""
-    return mean(found.weights[1][head][-1][case[place]] for found, case in zip(readings, asked))
-
-
-def right_names(readings):
-    return mean(VOCABULARY[max(range(len(VOCABULARY)), key=found.chances.__getitem__)] == case[0][case[1]] for found, case in zip(readings, asked))
+    named = []
+    for words, own, other in asked:
+        both = [words, [*words[:-2], "he" if words[-2] == "she" else "she", "?"]]
+        with attention_layers(one)[0].out_proj.register_forward_pre_hook(exchange):
+            first = decode([int(one(torch.tensor([encode(each) for each in both]))[0, -1].argmax())])[0]
+        named.append((first == words[own], first == words[other]))
+    return torch.tensor(named).double().mean(dim=0).tolist()
 
 
 def two_steps(one):
-    """Print who looks at whom; return the share of right names without the head that looks most at the pronoun."""
-    whole = names_found(one)
-    pronoun = [mean(found.weights[0][h][-1][-2] for found in whole) for h in range(4)]
-    finder = max(range(4), key=lambda h: at_name(whole, h, 1))
-    print("from ? to the pronoun: " + ", ".join(f"1.{h + 1} {weight:.2f}" for h, weight in enumerate(pronoun)))
-    print(f"{'off at ?':>10}   2.{finder + 1} to the right name   to the other   right answers")
-    for off in (None, 0, 1, 2, 3):
-        readings = whole if off is None else names_found(one, off)
-        named = "no head" if off is None else f"1.{off + 1}"
-        shares = at_name(readings, finder, 1), at_name(readings, finder, 2), right_names(readings)
-        print(f"{named:>10}   {shares[0]:21.2f}   {shares[1]:12.2f}   {shares[2]:13.0%}")
-        if off == pronoun.index(max(pronoun)):
-            without = shares[2]
-    return without
+    """Print who looks at whom, and what an exchange does; return the shares of the other name, head by head and for all four."""
+    found = [read(one, words).weights for words, *places in asked]
+    looks = torch.tensor([[[[head[-1][place] for place in (own, other, -2)] for head in layer] for layer in weights] for weights, (_, own, other) in zip(found, asked)])
+    print("layer 1, from ? to the pronoun: " + ", ".join(f"1.{head + 1} {weight:.2f}" for head, weight in enumerate(looks[:, 0, :, 2].mean(dim=0))))
+    named = {f"1.{head + 1}": names_with(one, [head]) for head in range(4)} | {"1.1 to 1.4": names_with(one, [0, 1, 2, 3])}
+    for heads, (right, others) in named.items():
+        print(f"{heads:>10} exchanged at ?: the right name {right:4.0%}, the other {others:4.0%}")
+    his, hers = (looks[[words[-2] == pronoun for words, *places in asked], 1].mean(dim=0).tolist() for pronoun in ("he", "she"))  # for each head of layer 2
+    print(f"{'from ?, in':>10} {'who is he ?':>22} {'who is she ?':>22}\n{'to':>10} {'his name':>13} {'he':>8} {'her name':>13} {'she':>8}")
+    for head, ((his_name, _, he), (her_name, _, she)) in enumerate(zip(his, hers)):
+        print(f"{'2.' + str(head + 1):>10} {his_name:13.2f} {he:8.2f} {her_name:13.2f} {she:8.2f}")
+    return [others for _, others in named.values()]
 
 
-print(f"{len(asked)} questions; a head that looks at all words alike gives each {mean(1 / len(case[0]) for case in asked):.2f}\n")
-beside(my_guess, f"{two_steps(yours):.0%}")
+print(f"{len(asked)} questions; a head that looks at all words alike gives each {sum(1 / len(words) for words, *places in asked) / len(asked):.2f}\n")
+beside(my_guess, f"{max(two_steps(yours)[:4]):.0%}")
 
 # %% [markdown]
-# **1.4 carries the pronoun to `?`**: it gives *he* or *she* 0.90 of its weight, where 0.04 would be an equal share. **2.4 uses it to find the
-# name**: without 1.4 its weight on the right name falls from 0.44 to 0.12, that on the other name doubles, and three of four of the 63 answers are
-# wrong. The
-# other three heads of layer 1, the baseline, change little. As in lesson 06, one layer prepares a word and the next one reads it.
+# **1.4 carries the pronoun to `?`**: it gives *he* or *she* 0.90 of its weight, where 0.04 would be an equal share. Exchange what it found, and every
+# answer names the other person. The other three heads, the baseline, change nothing. **Layer 2 uses it to find the name**: his in 2.3 and 2.4, hers in
+# 2.2. As in lesson 06, one layer prepares a word and the next one reads it.
 #
-# **Predict, then run.** And the model that you trained: does it find names in the same two steps?
+# **Predict, then run.** And the model that you trained? Exchange *all* that layer 1 finds for `?`. What percentage names the other person?
 
 # %%
-my_guess = None  # "yes" or "no"
+my_guess = None  # a percentage, such as 50
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the same for the model that you trained
-without = two_steps(student)  # the head of layer 1 that looks most at the pronoun
-beside(my_guess, "yes" if without < 0.5 else "no")
+beside(my_guess, f"{two_steps(student)[-1]:.0%}")
 
 # %% [markdown]
-# In our run it does not. Head 2.1 looks at the right name, and without 1.4 half of its answers are wrong. But no head of layer 1 gives the pronoun
-# more than 0.11 of its weight, and the one that looks at it most is hardly missed. Press `?`: where does your 1.4 look instead?
+# In our run none: what layer 1 finds for `?` makes no difference. There is only one step, and you can see it. Where does `?` look in head 2.1, for *she*
+# and for *he*? Under *who is she ?*, let 2.1 take its result from *who is he ?*.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on the model that you trained
-explore_story(student, *(f"{told_so_far} {ask}" for ask in ["who is he ?", "who is she ?"]), head="1.4")
+explore_story(student, *(f"{told_so_far} {ask}" for ask in ["who is she ?", "who is he ?"]), head="2.1")
 
 # %% [markdown]
-# Ours looks at *who*, by 0.47 for a boy and 0.48 for a girl: it hardly tells them apart. How the model does, we did not find. Such a chain of heads, a
-# **circuit**, is a finding about one set of weights; measure again before you claim it for another.
+# Ours looks at the boy's name. But if *she* is there, it looks at *she*: a boy, unless something says otherwise, like the bat of lesson 01. (Where it then
+# gets *Mia* from, we did not find.) A chain of heads, a **circuit**, is a finding about one set of weights; measure again before you claim it for
+# another.
 #
 # ### Which parts does it need?
 #

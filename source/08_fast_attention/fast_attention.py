@@ -92,8 +92,8 @@ print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorc
 
 # %% [markdown]
 # The numbers are the same, the memory is not. A matrix of 4,096 × 4,096 takes 64 MiB, and two are held at once, scores and weights. The result takes
-# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without holding them all at once? You find out here, and build it:
-# the idea is called **FlashAttention**.
+# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without holding them all at once? You build it:
+# **FlashAttention**.
 #
 # - You read a softmax in blocks, and merge attention over parts of the keys.
 # - You write attention in tiles, and measure what that saves and what it does not.
@@ -502,11 +502,15 @@ table(tiled_attention(W_query(inputs), W_key(inputs), W_value(inputs), block, ca
 my_guess = None  # times more
 
 # %%
-n, d, block = 4096, 64, 128
-beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block), 1))
+def times_more(block, n=4096, d=64):
+    return (4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block)
+
+
+beside(my_guess, round(times_more(128), 1))
+print("times more, by block:", ", ".join(f"{block}: {times_more(block):.1f}" for block in (8, 16, 32, 64, 256, 512)))
 
 # %% [markdown]
-# Now measure memory and time, also with gradients.
+# Small tiles move *more* than the matrix; large ones less, until they no longer fit into fast memory. Measure, also with gradients.
 
 # %% seconds=15 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
@@ -545,7 +549,7 @@ qkv = [x[..., :4096, :].clone().requires_grad_() for x in qkv]
 print(" 4,096, with gradients:  ", *(measured(with_gradients(attend), *qkv) for attend in ways.values()))
 
 # %% [markdown]
-# On one thread of our machine, 4,096 tokens: the matrix 184 ms, your tiles 113 ms and 4.3 MiB, PyTorch 65 ms.
+# On one thread of our machine, 4,096 tokens: the matrix 184 ms, our tiles 113 ms and 4.3 MiB, PyTorch 65 ms.
 #
 # With gradients our tiles held 146 MiB, the matrix 193, because autograd keeps every tile for the backward pass. FlashAttention makes the tiles again,
 # from one number kept for each row, m + log l. The appendix shows it.
@@ -711,9 +715,9 @@ for name in ("bfloat16", "(n, d)"):
     print(f"{name:>8}, any kernel allowed: {most_memory(attend, *qkv):.1f} MiB")
 
 # %% [markdown]
-# On a CPU it takes all that have four dimensions; on a GPU it refuses float32 and `attn_mask`, too, and other kernels step in. With `(n, d)` PyTorch
-# makes the matrix, without a word. On the H200 (eight heads, 4,096 tokens, causal) FlashAttention took 0.17 ms; PyTorch, free to choose, took 0.12, as
-# do cuDNN's tiles. Those took 0.29 with a mask; others, in float32, 0.87.
+# On a CPU it takes all that have four dimensions; on a GPU it refuses float32 and `attn_mask`, too. With `(n, d)` PyTorch makes the matrix, without a word.
+# On the H200 (eight heads, 4,096 tokens, causal) FlashAttention took 0.17 ms and cuDNN's tiles, which PyTorch chooses itself, 0.12 (0.29 with a mask). In
+# float32 other tiles take over: 0.87.
 #
 # ## 7 A sliding window, and your code in the trained model
 #
@@ -857,7 +861,7 @@ show(
 # **Your tiles change nothing.** A window does: a Lucy is asked for who never came up. At 16, two layers reach 30 words back, nearly an average story (32),
 # and still four answers in ten are wrong. Which? Sort them by how far back the furthest word lies that an answer depends on.
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: asks the model with a window of 16 again
 inputs_told, targets = pairs(told)  # (b, n)
 

@@ -100,7 +100,7 @@ print(fill(" ".join(story), 96))
 print(f"{len(story) - len(beginning)} words written,", " + ".join(map(str, [*read[:3], "…", read[-1]])), "=", sum(read), "words read")
 
 # %% [markdown]
-# It read 726 words to write 33. How few could do? By the end of part 4 the same model, with your code in it, writes the same story and reads far fewer.
+# It read 726 words to write 33. How few could do? By the end of part 4 your code writes the same story and reads far fewer.
 #
 # - You find out which numbers never change while a model writes, and keep them in a **KV cache**.
 # - You write attention that goes on where it stopped, and meet a bug that raises no error.
@@ -466,23 +466,22 @@ print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 # %% [markdown]
 # Not luck: compare a hundred stories, and the scores.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# prepares a hundred beginnings, and how to go on with them
 starts = torch.tensor([encode(begin(" ".join(told.words[:5]))) for told in stories(100, seed=99)])  # (100, 6)
 
 
 @torch.no_grad()
 def write_many(step, tokens, length):
-    """Go on to a length with the likeliest token each time; return the tokens, and the seconds of each step.
+    """Go on to a length with the likeliest token each time.
 
     `step(tokens, new)` gives the scores; `new` are the tokens that it has not had before.
     """
-    new, seconds = tokens, []
+    new = tokens
     while tokens.shape[1] < length:
-        began = time.perf_counter()
-        new_one = step(tokens, new)[:, -1].argmax(dim=-1, keepdim=True)  # (b, 1)
-        seconds.append(time.perf_counter() - began)
-        tokens, new = torch.cat([tokens, new_one], dim=1), new_one
-    return tokens, seconds
+        new = step(tokens, new)[:, -1].argmax(dim=-1, keepdim=True)  # (b, 1)
+        tokens = torch.cat([tokens, new], dim=1)
+    return tokens
 
 
 def from_the_start(tokens, new):
@@ -498,8 +497,8 @@ def with_caches():
     return lambda tokens, new: scores_of(yours, new, caches, caches[0].length)
 
 
-plain, _ = write_many(from_the_start, starts, 48)
-cached, _ = write_many(with_caches(), starts, 48)
+plain = write_many(from_the_start, starts, 48)
+cached = write_many(with_caches(), starts, 48)
 
 
 def up_to_end(row):
@@ -520,7 +519,7 @@ print(f"{same} of {len(plain)} stories are the same; scores differ by less than 
 # %%
 my_guess = None  # a number
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: counts multiplications in each step, without and with the cache
 def multiplications(step):
     """The millions of multiplications in each step for one story."""
@@ -558,8 +557,8 @@ show(
 )
 
 # %% [markdown]
-# Without a cache a step costs more with every word. With it the cost hardly grows: the new word still looks at every key, but no key is computed twice.
-# The factor is the number of words read: one word instead of 47 passes each matrix, and one query instead of 47 meets the keys.
+# With a cache the cost hardly grows: the new word still looks at every key, but no key is computed twice. The factor is the number of words read: one
+# word instead of 47 passes each matrix, and one query instead of 47 meets the keys.
 #
 # ### Open the cache
 #
@@ -720,7 +719,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {readable(whole):>12} {readable(2e9 * billions):>8}")
 
 # %% [markdown]
-# At its full length the cache of a single text is larger than Llama 3.1 8B itself. And a server keeps a cache for every text that it writes.
+# At its full length the cache of a single text is larger than Llama 3.1 8B itself. A server keeps one for every text.
 
 # %% [markdown]
 # ## 6 Why large models write slowly
@@ -730,7 +729,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 #
 # ### Exercise: `decode_bound` (2 points)
 #
-# The most tokens a second that memory allows, over all texts of a batch. A step writes one token for each text. It reads `weight_bytes` once for the
+# Return the most tokens a second that memory allows, over all texts of a batch. A step writes one token for each text. It reads `weight_bytes` once for the
 # whole batch, and `cache_bytes` for each text.
 
 # %% nbgrader={"grade": false, "grade_id": "decode_bound", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -777,7 +776,7 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 # %%
 my_guess = None  # times as long
 
-# %% seconds=10 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# %% seconds=10 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of a token against the bytes of the weights, for the course's model and wider ones, untrained
 def like_yours(width):
     """A model like the course's, of any width, with your attention."""
@@ -884,7 +883,7 @@ def _(r):
 # %%
 my_guess = None  # a number from 0 to 1
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the trained model with fewer key-value heads
 class SharedHeads(nn.Module):
     """The attention of the course's model with g key-value heads, each the mean of the heads that share it."""
@@ -939,9 +938,11 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 #
 # ## 8 What goes wrong in practice
 #
-# **Mistake number 1: the top left mask.** And two more, all in the model with your cache:
+# With your cache the model goes on from *Anna has a ball .*: once right, once with the top left mask, once with each new word at position 0, once with
+# the last text still in the cache.
 
-# %% tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: writes four times, three of them wrongly
 @torch.no_grad()
 def write_wrongly(caches, place, steps=14, model=yours):
     """Go on with the beginning; `place` gives the position that a new word is taken to have."""
@@ -967,21 +968,33 @@ for block in top_left.blocks:
     own = TopLeft(48, 48, 48, 0.0, 4)
     own.load_state_dict(block.attention.state_dict(), strict=False)
     block.attention = own.eval()
-print("top left mask:     ", write_wrongly([KVCache(48) for _ in yours.blocks], lambda length: length, model=top_left))
-fresh = [KVCache(48) for _ in yours.blocks]
-print("correctly:         ", write_wrongly(fresh, lambda length: length))
-for cache in fresh:
+caches = [KVCache(48) for _ in yours.blocks]
+written = {"right": write_wrongly(caches, lambda length: length)}
+for cache in caches:
     cache.reset()
-print("each word at 0:    ", write_wrongly(fresh, lambda length: 0))
-for cache in fresh:
+written["position 0"] = write_wrongly(caches, lambda length: 0)
+for cache in caches:
     cache.reset()
-write_wrongly(fresh, lambda length: length, steps=20)
-print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
+write_wrongly(caches, lambda length: length, steps=20)
+written["not emptied"] = write_wrongly(caches, lambda length: length)
+written["top left"] = write_wrongly([KVCache(48) for _ in yours.blocks], lambda length: length, model=top_left)
+letters = dict(zip(("not emptied", "top left", "right", "position 0"), "ABCD"))
+for name, letter in letters.items():
+    print(f"{letter}: {written[name]}")
+
+# %% [markdown]
+# **Which is which?**
+
+# %%
+my_guess = None  # the letters of "right", "top left", "position 0", "not emptied", such as "ABCD"
+
+# %% tags=["raises-exception"]
+beside(my_guess, "".join(letters[name] for name in ("right", "top left", "position 0", "not emptied")))
 
 # %% [markdown]
 # - **The top left mask.** Prefill is right, and so is the first word; every later word sees the first token of the text alone.
-# - **The position starts again at 0.** A new word comes in alone and is taken for the first.
-# - **The cache of the last text is still there.** The new story is read as its continuation. Hence `reset()`.
+# - **Position 0.** A new word comes in alone and is taken for the first.
+# - **Not emptied.** The new story is read as the last one's continuation. Hence `reset()`.
 # - **The text is longer than the context.** Dropping the oldest words does not work: all others move to another position, so their keys change. So this
 #   cache refuses what does not fit.
 #
