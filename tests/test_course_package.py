@@ -105,6 +105,12 @@ def test_its_files_travel_and_count(lesson: Lesson) -> None:
     assert before.runs != GRADER.runs
     for each in (digest_of, grader_of):
         each.cache_clear()
+    file.with_name("due.toml").write_text("")  # `autograde dist` puts it into the students'
+    (file.parent / "lessons").mkdir()
+    (file.parent / "lessons" / "order.ipynb").write_text("{}")
+    assert grader_of(PACKAGE) == before
+    for each in (digest_of, grader_of):
+        each.cache_clear()
     file.with_name("prices.csv").write_text("1.0")  # data decide, too
     assert getattr(grader_of(PACKAGE), RUNS) != before.runs
     for each in (digest_of, grader_of):

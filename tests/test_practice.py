@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from conftest import as_cell, make_key
 from torch import Tensor
@@ -150,6 +151,26 @@ def test_a_case_of_a_line_with_several_right_results_has_the_result_itself(
     assert found is not None
     assert found.result.equal(not_scaled(*found.arguments))
     assert found.expected is None
+
+
+def test_a_case_of_a_table_can_be_played_with(shown: list[str], tmp_path: Path) -> None:
+    @as_cell
+    def totals(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("sums", answer, pd.DataFrame({"a": r.rng.normal(size=3)}))
+
+    def total(table: pd.DataFrame) -> Any:
+        return table.sum()
+
+    (tmp_path / PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(totals, total)}))
+    lesson_here.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed):
+        totals(lambda table: table.mean())
+    found = asking.case()
+    assert found is not None
+    (table,) = found.arguments
+    assert found.result.equals(table.mean())
+    assert found.expected.equals(total(table))
+    assert "table (DataFrame of shape (3, 1))" in repr(found)
 
 
 def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from math import sqrt
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from conftest import as_cell, make_key, record
@@ -316,6 +317,21 @@ def test_a_changed_argument_spoils_no_other_call() -> None:
         return x.mul_(2)
 
     assert failing(lines, lambda x: 2 * x, changing) == ["leaves its arguments as they were"]
+
+
+@pytest.mark.parametrize("dtype", ["category", "Float64", "float32"])
+def test_an_argument_of_another_dtype_has_changed(dtype: str) -> None:
+    def lines(r: Any, answer: Any) -> None:
+        r.call("the total", answer, pd.DataFrame({"x": r.rng.integers(9, size=4) / 2}))
+        r.unchanged("leaves its arguments as they were")
+
+    def changing(table: pd.DataFrame) -> float:
+        total = float(table["x"].sum())
+        table["x"] = table["x"].astype(dtype)
+        return total
+
+    found = failing(lines, lambda table: float(table["x"].sum()), changing)
+    assert found == ["leaves its arguments as they were"]
 
 
 def test_an_argument_that_was_turned_is_put_back() -> None:

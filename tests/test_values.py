@@ -16,7 +16,7 @@ import torch
 
 from autograde.values import base
 from autograde.values.base import Structure, Unrecordable, unrecordable
-from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
+from autograde.values.dispatch import apart, copied, describe, live, side_by_side, to_plain
 from autograde.values.frames import columns_sorted
 from autograde.values.packing import pack, unpack
 
@@ -153,6 +153,10 @@ EQUAL: dict[str, tuple[Any, Any]] = {
     "missing whole numbers": (pd.Series([1, None], dtype="Int64"), pd.Series([1, nan])),
     "nullable bools": (pd.Series([True, False], dtype="boolean"), pd.Series([True, False])),
     "a category of text": (pd.Series(["a", nan], dtype="category"), pd.Series(["a", nan])),
+    "whole numbers in a column of floats": (pd.Series([1, 2]), pd.Series([1.0, 2.0])),
+    "nullable ones there": (pd.DataFrame({"a": [1]}, dtype="Int64"), pd.DataFrame({"a": [1.0]})),
+    "an array of text from pandas": (pd.Series(["a", "bc"]).to_numpy(), np.array(["a", "bc"])),
+    "what unique gives": (pd.Series(["a", "a"]).unique(), np.array(["a"])),
     "years as pandas counts them": (pd.Series([2024], dtype="int32"), pd.Series([2024])),
     "years for those of pandas": (pd.Series([2024]), pd.Series([2024], dtype="int32")),
 }
@@ -265,8 +269,8 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
         " has the index of dtype text, expected datetime64[",
     ),
     "a dtype of a column": (
-        pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}),
-        "['a'] has the dtype int64, expected float64",
+        pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": [1]}),
+        "['a'] has the dtype float64, expected int64",
     ),
     "an hour later": (
         pd.Timestamp(2024, 1, 2, 4), datetime(2024, 1, 2, 3),
@@ -281,6 +285,11 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     ),
     "a whole number that is too large": (
         pd.Series([2**40]), pd.Series([2], dtype="int8"), " has the dtype int64, expected int8",
+    ),
+    "days in another order": (
+        pd.Series([1, 2], index=pd.DatetimeIndex(["2020-01-02", "2020-01-01"])),
+        pd.Series([1, 2], index=pd.DatetimeIndex(["2020-01-01", "2020-01-02"])),
+        " has the index [2020-01-02, 2020-01-01], expected [2020-01-01, 2020-01-02]",
     ),
     "a number in a row": (
         pd.DataFrame({"a": [1.0, 2.0]}, index=["r", "s"]),
@@ -311,6 +320,56 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
     if found.pair:
         for table in side_by_side(*found.pair, found.pair_at):
             assert table is None or len(table.labels) in (0, len(table.rows))
+
+
+def test_a_table_shows_the_blanks_of_a_text_and_times_as_pandas_has_them() -> None:
+    got, expected = to_plain(pd.Series(["New   York"])), to_plain(pd.Series(["New York"]))
+    tables = side_by_side(got, expected, "")
+    assert [table.rows for table in tables if table] == [(("'New   York'",),), (("'New York'",),)]
+    days = to_plain(pd.Series(pd.to_datetime(["2024-01-17"])))
+    texts = to_plain(pd.Series(["2024-01-17"]))
+    tables = side_by_side(texts, days, "")
+    assert [table.rows for table in tables if table] == [(("'2024-01-17'",),), (("2024-01-17",),)]
+
+
+def test_labels_that_only_look_like_those_expected_are_marked() -> None:
+    days = to_plain(pd.Series([1], index=pd.DatetimeIndex(["2020-01-01"])))
+    texts = to_plain(pd.Series([1], index=["2020-01-01"]))
+    got, _ = side_by_side(texts, days, "")
+    assert got is not None
+    assert got.wrong == ((0, -1),)
+
+
+TABLE = pd.DataFrame(
+    {
+        "text": ["a", None, "c"],
+        "whole": [1, 2, 3],
+        "nullable": pd.array([1, None, 3], dtype="Int64"),
+        "group": pd.Categorical(["u", "v", "u"]),
+        "day": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+        "moment": pd.to_datetime(["2024-01-01", None, "2024-01-03"], utc=True),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TABLE,
+        TABLE.set_index(["text", "whole"]),
+        TABLE["nullable"],
+        TABLE.columns,
+        pd.DataFrame(),
+        pd.date_range("2024-01-01", periods=2, tz="Europe/Oslo"),
+        ({"a": [TABLE["day"]]}, 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_recorded_object_of_pandas_can_be_made_again(value: Any) -> None:
+    recorded = to_plain(value)
+    made = live(recorded)
+    assert type(made) is type(value)
+    assert pack(to_plain(made)) == pack(recorded)
 
 
 def test_any_value_can_be_compared_with_any_other() -> None:

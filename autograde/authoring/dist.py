@@ -13,7 +13,7 @@ from typing import Any
 import autograde
 from autograde.authoring.release import copy_files, files_for_students
 from autograde.course.lessons import CURRICULUM, DUE, CourseError, Lesson, read_course, read_toml
-from autograde.course.package import CACHES, folder_of, needed_by
+from autograde.course.package import CACHES, LICENCE, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS, MANUAL, manual
 
 GRADER = "autograde-notebooks"
@@ -25,7 +25,6 @@ ABOUT = {
     "license": "BSD-3-Clause",
 }
 """What an index shows of it."""
-LICENCE = "LICENSE"
 """The licence asks that its text goes wherever the code goes."""
 OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
 """A link of a page of the manual to a file outside the manual."""

@@ -10,7 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograde.course.lessons import CURRICULUM, CourseError
+from autograde.course.lessons import CURRICULUM, DUE, CourseError
+from autograde.installed import LESSONS
 
 NAMED = "course_package"
 """In the metadata of a notebook that students get: the name of the package."""
@@ -19,6 +20,8 @@ NEEDED = "requirements.txt"
 """The file in a package that lists what it needs, as pip reads it."""
 
 CACHES = {"__pycache__", ".ipynb_checkpoints"}
+
+LICENCE = "LICENSE"
 
 
 def make_importable(root: Path) -> None:
@@ -63,6 +66,19 @@ def needed_by(package: Path) -> list[str]:
 
 
 def files_of(package: str) -> list[Path]:
-    """Return the files of a course's package, in order, without what Python and Jupyter keep."""
-    found = sorted(folder_of(package).rglob("*")) if package else []
-    return [path for path in found if path.is_file() and not CACHES.intersection(path.parts)]
+    """Return the files of a course's package, in order.
+
+    Neither what Python and Jupyter keep there is among them, nor what `autograde dist` has put into
+    the students' one: their grader is the same.
+    """
+    if not package:
+        return []
+    folder = folder_of(package)
+    put = {folder / LESSONS, folder / DUE, folder / LICENCE}
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not CACHES.intersection(path.parts)
+        and put.isdisjoint([path, *path.parents])
+    ]

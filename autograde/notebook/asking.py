@@ -12,6 +12,7 @@ from autograde.rubric.judge import Failure, as_failure
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 from autograde.rubric.recording import Case, Line, Recording
+from autograde.values.dispatch import live
 
 _hints_shown: Counter[str] = Counter()
 
@@ -99,12 +100,13 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
     result = error if outcome.error else _returned(recording, expected, known)
-    values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
+    # changes must not reach the key
+    before, gave, wanted = map(live, deepcopy((known.before, result, known.outcome.value)))
     judged = verdict.lines[place]
     shown = judged.failure
     if not (shown and shown.sentence):
         shown = as_failure(known, judged, verdict.note)
-    return Example(f"{name}: {expected.name}", known.call, *values, shown)
+    return Example(f"{name}: {expected.name}", known.call, before, gave, wanted, shown)
 
 
 def _returned(recording: Recording, line: Line, case: Case) -> Any:

@@ -14,7 +14,7 @@ from autograde.rubric.kinds import (
 )
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording, Stop
-from autograde.values.base import NEAR, Difference, Plain, Table, float_types
+from autograde.values.base import NEAR, Difference, Plain, Structure, Table, float_types
 from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
 
@@ -352,7 +352,7 @@ def _named_arguments(case: Case) -> dict[str, Plain]:
     earlier = {line.partition(" = ")[0] for line in made}
     pairs = zip(reversed(typed.args), reversed(case.before), strict=False)
     named = [(each.id, value) for each, value in pairs if isinstance(each, ast.Name)]
-    large = (list, tuple, dict)
+    large = (list, tuple, dict, Structure)
     return {
         name: value
         for name, value in reversed(named)

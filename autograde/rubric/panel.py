@@ -254,7 +254,8 @@ def _row(line: LineVerdict) -> str:
 def _failure_html(failure: Failure) -> str:
     tables = "".join(_table_html(name, table) for name, table in _tables(failure))
     both = f'<div style="{ROW}">{tables}</div>' if tables else ""
-    return f'<div style="text-indent:0;margin:.2em 0 .4em">{inline(failure.sentence)}{both}</div>'
+    said = f'<span style="white-space:pre-wrap">{inline(failure.sentence)}</span>'
+    return f'<div style="text-indent:0;margin:.2em 0 .4em">{said}{both}</div>'
 
 
 def _table_html(name: str, table: Table) -> str:

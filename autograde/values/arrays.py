@@ -30,6 +30,9 @@ from autograde.values.base import (
 
 DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
 """The dtypes that are recorded; an object could be anything, and is not among them."""
+MOST_CHARACTERS = 16 * MAX_ENTRIES
+"""The most characters of an array of text, in which every entry takes as much room as the longest.
+"""
 
 
 def to_plain(value: Any, within: Within) -> Plain:
@@ -52,12 +55,19 @@ def to_plain(value: Any, within: Within) -> Plain:
 def _recorded(array: numbers.Array) -> Plain:
     if array.size > MAX_ENTRIES:
         return Unrecordable(f"an array of {TOO_MANY}")
+    if array.dtype.kind == "O" and _is_of_text(array):  # as pandas gives it
+        array = array.astype(str)
     native = array.astype(array.dtype.newbyteorder("<"))
     if native.dtype.kind in "SU" and not native.dtype.itemsize:
         native = native.astype(f"{native.dtype.kind}1")
     if native.dtype.str.startswith(">") or not DTYPE.fullmatch(native.dtype.str):
         return Unrecordable(f"an array of dtype {array.dtype}")
     return np.ascontiguousarray(native).reshape(array.shape)
+
+
+def _is_of_text(array: numbers.Array) -> bool:
+    text = array.size > 0 and all(isinstance(item, str) for item in array.flat)
+    return text and array.size * max(map(len, array.flat)) <= MOST_CHARACTERS
 
 
 def copied(value: Any) -> Any:

@@ -74,6 +74,15 @@ def copied(value: Any) -> Any:
     return module_of(value).copied(value)
 
 
+def live(value: Plain) -> Any:
+    """Return plain data with objects of a library in place of their structures."""
+    from autograde.values.python import changed
+
+    if isinstance(value, Structure) and value.what in STRUCTURES:
+        return module_named(STRUCTURES[value.what]).live(value)
+    return changed(value, live)
+
+
 def apart(got: Plain, expected: Plain) -> Difference:
     """Return the difference between two plain values, item by item for containers."""
     return module_of(expected).apart(got, expected)

@@ -16,9 +16,9 @@ from autograde.values.base import (
     Table,
     Tables,
     in_one_format,
-    shorten,
 )
-from autograde.values.layout import brief, differ
+from autograde.values.layout import WIDEST, brief, differ
+from autograde.values.text import short
 
 TEXT = "text"
 """The name for both of pandas' dtypes of text, `object` and `str`."""
@@ -78,12 +78,14 @@ def _wrong_labels(got: Structure, expected: Structure, axis: str, place: int) ->
     """Return the places of an axis's labels, of those shown, that are not as expected."""
     if axis not in got.parts or axis not in expected.parts:
         return []
-    mine, wanted = (items(each.parts[axis].parts["labels"]) for each in (got, expected))
+    labels = [each.parts[axis].parts["labels"] for each in (got, expected)]
+    other_times = times(labels[0]) != times(labels[1])
+    mine, wanted = map(items, labels)
     shown = numbers.around(place, len(mine))
     return [
         i
         for i, label in enumerate(mine[shown], start=shown.start)
-        if i >= len(wanted) or differ(label, wanted[i], NEAR)
+        if other_times or i >= len(wanted) or differ(label, wanted[i], NEAR)
     ]
 
 
@@ -111,7 +113,7 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
     """Return a column in the expected one's dtype, where both dtypes are for the same values.
 
     For the plain dtypes of numbers and text pandas has others, nullable ones and categories. Of
-    whole numbers the width does not count.
+    whole numbers the width does not count, and they may stand where floats are expected.
     """
     if isinstance(expected, Structure):
         same = isinstance(column, Structure) and (column.name, expected.name) == ("category", TEXT)
@@ -123,7 +125,7 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
             plain = np.array(entries)
     if not (isinstance(plain, np.ndarray) and isinstance(expected, np.ndarray)):
         return column
-    whole = plain.dtype.kind in "iu" and expected.dtype.kind in "iu"
+    whole = plain.dtype.kind in "iu" and expected.dtype.kind in "iuf"
     if whole and (plain == (cast := plain.astype(expected.dtype))).all():
         return cast
     return plain if plain.dtype == expected.dtype else column
@@ -163,11 +165,26 @@ def _table(
 def _part(column: Plain, rows: slice) -> list[str]:
     part = column.parts["items"][rows] if isinstance(column, Structure) else column[rows]
     plain = part if isinstance(part, list) else numbers.entries(part)
-    return [shorten(text, 40) for text in in_one_format(plain)]
+    if times(column):
+        return [str(time) for time in plain]
+    return [short(text, 40) for text in in_one_format(plain)]
 
 
 def _labels(value: Structure, axis: str, part: slice) -> tuple[str, ...]:
     if axis not in value.parts:
         return ()
     labels = items(value.parts[axis].parts["labels"])[part]
-    return tuple(shorten(x if isinstance(x, str) else brief(x), 40) for x in labels)
+    return tuple(short(x if isinstance(x, str) else brief(x), 40) for x in labels)
+
+
+def in_brief(labels: Plain) -> str:
+    """Return labels as one would write them; times without quotation marks, as pandas has them."""
+    held = items(labels)
+    return short(f"[{', '.join(map(str, held))}]", WIDEST) if times(labels) else brief(held)
+
+
+def times(column: Plain) -> str:
+    """Return which kind of times a column or labels hold, or ""; as items all times are text."""
+    if isinstance(column, Structure):
+        return "with a zone" if column.name.startswith("datetime64[") else ""
+    return column.dtype.kind if column.dtype.kind in "mM" else ""

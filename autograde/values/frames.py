@@ -7,6 +7,7 @@ missing one is None, with the name of its dtype.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from math import inf
 from typing import Any, TypeGuard
 
@@ -26,7 +27,16 @@ from autograde.values.base import (
     differs_in,
     unrecordable,
 )
-from autograde.values.frame_tables import TEXT, columns, items, kept_alike, length, shape
+from autograde.values.frame_tables import (
+    TEXT,
+    columns,
+    in_brief,
+    items,
+    kept_alike,
+    length,
+    shape,
+    times,
+)
 from autograde.values.layout import brief
 
 
@@ -41,6 +51,8 @@ def to_plain(value: Any, within: Within) -> Plain:
             return _whole("Series", parts)
         case pd.Index():
             return _index(value)
+        case pd.api.extensions.ExtensionArray():
+            return arrays.to_plain(value.to_numpy(), within)
         case pd.Timestamp() | pd.Timedelta():
             if getattr(value, "tzinfo", None) is not None:
                 return exact.to_plain(value.to_pydatetime(warn=False), within)
@@ -170,7 +182,8 @@ def _labels_apart(
     if mine == wanted:
         one, two = (_dtype(each.parts["labels"]) for each in (got, expected))
         return differs_in(f"{axis} of dtype", one, two, pair)
-    said = f"has the {axis} {brief(mine)}, expected {brief(wanted)}"
+    one, two = (in_brief(each.parts["labels"]) for each in (got, expected))
+    said = f"has the {axis} {one}, expected {two}"
     same = sorted(map(repr, mine)) == sorted(map(repr, wanted))
     return Difference(
         distance, said, note="They are right, but in another order." * same, pair=pair
@@ -181,17 +194,10 @@ def _label_distance(got: Plain, expected: Plain) -> float:
     """Return how far labels of one number are apart; whole numbers may come as floats."""
     if isinstance(got, np.ndarray) and isinstance(expected, np.ndarray):
         return numbers.distance(got, expected) if numbers.comparable(got, expected) else inf
-    if length(got) and _time(got) != _time(expected):
+    if length(got) and times(got) != times(expected):
         return inf
     pairs = zip(items(got), items(expected), strict=True)
     return max((dispatch.apart(*pair).distance for pair in pairs), default=0.0)
-
-
-def _time(labels: Plain) -> str | None:
-    """Return which kind of time labels are, if any; as items all times are text."""
-    if isinstance(labels, np.ndarray):
-        return labels.dtype.kind if labels.dtype.kind in "mM" else None
-    return "with a zone" if labels.name.startswith("datetime64[") else None
 
 
 def _data_apart(got: Structure, expected: Structure) -> Difference:
@@ -228,6 +234,33 @@ def describe(value: Structure) -> str:
     if value.what == "Column":
         return f"a column of {_dtype(value)}"
     return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
+
+
+def live(value: Structure) -> Any:
+    """Return the object of pandas that was recorded; text in the dtype that pandas gives it."""
+    pd = import_module("pandas")
+    if value.what == "Column":
+        return _live_column(value)
+    if value.what == "Index":
+        labels, names = value.parts["labels"], value.parts["names"]
+        if len(names) > 1:
+            return pd.MultiIndex.from_tuples(items(labels), names=names)
+        return pd.Index(_live_column(labels), name=names[0])
+    index = live(value.parts["index"])
+    if value.what == "Series":
+        return pd.Series(_live_column(value.parts["data"]), index, name=value.parts["name"])
+    data = {i: _live_column(each) for i, each in enumerate(value.parts["data"])}
+    return pd.DataFrame(data, index).set_axis(live(value.parts["columns"]), axis=1)
+
+
+def _live_column(column: Plain) -> Any:
+    pd = import_module("pandas")
+    if not isinstance(column, Structure):
+        return column
+    held = column.parts["items"]
+    if zone := times(column) and column.name.removeprefix("datetime64[").removesuffix("]"):
+        return pd.DatetimeIndex(pd.to_datetime(held, utc=True)).tz_convert(zone)
+    return pd.Series(held, dtype="str" if column.name == TEXT else column.name).array
 
 
 cast_like, says_much = python.cast_like, python.says_much

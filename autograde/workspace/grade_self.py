@@ -17,7 +17,7 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
 from autograde.student_text import named
 from autograde.values.base import BadData
-from autograde.values.text import await_marking
+from autograde.values.text import await_marking, of_points
 from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
@@ -52,7 +52,10 @@ def grade_self(project: Project, path: Path) -> tuple[list[str], Path]:
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(write_record(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]
-    said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
+    for each in lesson.written:
+        waits = marks.score(each.name) is None
+        worth = await_marking(each.points) if waits else of_points(0, each.points)
+        said.append(f"{each.name}: {worth}")
     name = grader_of(lesson.package).name
     said.append(f"If your teacher's page has other points, compare the graders. Yours: {name}")
     return said, page

@@ -23,7 +23,7 @@ from autograde.rubric.probes.calls import (
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.package_calls import Borrowed
 from autograde.rubric.recording import Case, Line, Outcome
-from autograde.values.base import Plain, Structure, unrecordable
+from autograde.values.base import Plain, Structure, dtype_of, unrecordable
 from autograde.values.dispatch import apart, to_plain
 from autograde.values.loaded_torch import is_tensor, loaded_torch
 
@@ -225,11 +225,23 @@ def _did_not_end(call: str, error: KeyboardInterrupt) -> str:
 
 def _change(before: Plain, after: Plain) -> str:
     """Return what a call did to its arguments, or ""."""
-    if apart(after, before).distance == 0:
+    if apart(after, before).distance == 0 and _types(after) == _types(before):
         return ""
     if any(_modes(one) != _modes(other) for one, other in zip(before, after, strict=True)):
         return "leaves a module in another mode"
     return "changes its arguments"
+
+
+def _types(value: Plain) -> Any:
+    """Return the types of values, in the containers that hold them."""
+    match value:
+        case list() | tuple():
+            return [*map(_types, value)]
+        case dict():
+            return {key: _types(item) for key, item in value.items()}
+        case Structure():
+            return value.name, _types(value.parts)
+    return dtype_of(value) if hasattr(value, "dtype") else type(value)
 
 
 def _modes(value: Plain) -> Plain:
