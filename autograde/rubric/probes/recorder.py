@@ -102,14 +102,14 @@ class Recorder(Draws):
                 )
         texts = _texts(run if typed is None else typed, cases)
         recorded = []
-        look = not self.lines or self._factor > 1
+        looked_at = not self.lines or self._factor > 1  # not every line: looking slows its calls
         for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
             name = f"{line} {number}" if number else line
             with lent(self.widened(case)) as args:
                 before = to_plain(args)
                 with self._as_in_a_new_process(name):
                     try:
-                        outcome = self._outcome(run, args, look=number == 0 and look)
+                        outcome = self._outcome(run, args, look=number == 0 and looked_at)
                     except KeyboardInterrupt as error:
                         self.interrupted = _did_not_end(text, error)
                         raise
@@ -124,7 +124,6 @@ class Recorder(Draws):
     def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
             self._borrowed.refuse()
-            # both slow every call
             with self._functions_noted(), self._borrowed.noticed(args) if look else nullcontext():
                 result = run(*args)
             value = to_plain(result)
