@@ -445,7 +445,7 @@ FAULTS = [
     ),
     Fault(
         "versions that 1.0 kept are not found", "autograde/course/versions.py",
-        '".autograde" / "released" / lesson.name', '".autograde" / "builds" / lesson.name',
+        '/ "released" / lesson.name', '/ "builds" / lesson.name',
         "tests/test_from_1_0.py -k same_marks",
     ),
 ]  # fmt: skip

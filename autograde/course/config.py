@@ -14,7 +14,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograde.course.lessons import CourseError
+from autograde.course.lessons import CourseError, state_folder
 from autograde.files import write_whole
 from autograde.installed import manual
 from autograde.nbgrader_settings import configure
@@ -96,7 +96,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
         reason = next(filter(None, reversed(handled)), error)
         if isinstance(reason, CourseError):
             raise reason from error
-        path = Path(config.CourseDirectory.root, ".autograde", "nbgrader.log")
+        path = state_folder(Path(config.CourseDirectory.root)) / "nbgrader.log"
         write_whole(path, text.getvalue().encode())
         raise CourseError(
             f"nbgrader failed on {config.CourseDirectory.assignment_id}: "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from autograde.course.cells import named_cells
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import parse_text, read_built, read_measured, read_text
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, state_folder
 from autograde.files import write_folder
 from autograde.grader import digest_of
 from autograde.student_text import named
@@ -260,4 +260,4 @@ def _number(nb: "NotebookNode") -> str:
 
 
 def _kept(lesson: Lesson) -> Path:
-    return lesson.root / ".autograde" / "released" / lesson.name
+    return state_folder(lesson.root) / "released" / lesson.name

@@ -22,7 +22,7 @@ from traitlets import TraitError
 from traitlets.config import Config
 
 from autograde.course.config import CONFIG
-from autograde.course.lessons import CourseError, Lesson
+from autograde.course.lessons import CourseError, Lesson, state_folder
 from autograde.course.versions import Version, notebook_of, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
@@ -246,7 +246,7 @@ class Coordinator:
 
     def _log(self, fault: str) -> Path:
         """Add a traceback to the log of the grader's own faults, and return where that is."""
-        log = self.root / ".autograde" / "grading.log"
+        log = state_folder(self.root) / "grading.log"
         with log.open("a", encoding="utf-8") as file:
             file.write(fault)
         return log

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograde.notebook import judgements, lesson_here, practice
+from autograde.notebook.judgements import Judgement
 from autograde.progress import Standing
 from autograde.rubric.judge import Failure, as_failure
+from autograde.rubric.key import Key
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.panel import advice, example, repair_first
 from autograde.rubric.recording import Case, Line, Recording
@@ -86,34 +88,37 @@ def case(exercise: str = "", line: int | None = None) -> Example | None:
     if todo := _not_judged(name):
         practice.show(f"{name}: case", [todo])
         return None
-    key, recording = lesson_here.lesson_keys(name)[name], judgements.last[name].recording
-    found = outcomes_of(recording, key.expected)
-    verdict = judgements.last[name].verdict
-    wrong = (each for each in verdict.lines if not each.passed)
-    leading = verdict.leading or next(wrong, verdict.lines[0])
-    place = verdict.lines.index(leading) if line is None else line - 1
-    if not 0 <= place < len(found):
-        practice.show(f"{name}: case", [f"There is no line {line}; there are {len(found)}."])
+    key, judgement = lesson_here.lesson_keys(name)[name], judgements.last[name]
+    lines = judgement.verdict.lines
+    wrong = (each for each in lines if not each.passed)
+    leading = judgement.verdict.leading or next(wrong, lines[0])
+    place = lines.index(leading) if line is None else line - 1
+    if not 0 <= place < len(lines):
+        practice.show(f"{name}: case", [f"There is no line {line}; there are {len(lines)}."])
         return None
-    expected = key.expected.lines[place]
-    first = expected.cases[0], found[place][0], None
-    known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
+    return _example(key, judgement, place)
+
+
+def _example(key: Key, judgement: Judgement, place: int) -> Example:
+    """Return the first case of a line that is wrong, or else the first one."""
+    line, judged = key.expected.lines[place], judgement.verdict.lines[place]
+    outcomes = outcomes_of(judgement.recording, key.expected)[place]
+    first = line.cases[0], outcomes[0], None
+    known, outcome, _ = next(wrong_cases(line, outcomes, key.tolerances[place]), first)
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
-    result = error if outcome.error else _returned(recording, expected, known)
+    result = error if outcome.error else _returned(judgement.recording, line, known)
     # changes must not reach the key
     before, gave, wanted = map(live, deepcopy((known.before, result, known.outcome.value)))
-    judged = verdict.lines[place]
     shown = judged.failure
     if not (shown and shown.sentence):
-        shown = as_failure(known, judged, verdict.note)
-    return Example(f"{name}: {expected.name}", known.call, before, gave, wanted, shown)
+        shown = as_failure(known, judged, judgement.verdict.note)
+    return Example(f"{key.exercise}: {line.name}", known.call, before, gave, wanted, shown)
 
 
 def _returned(recording: Recording, line: Line, case: Case) -> Any:
     """Return what a call gave back; its outcome is what a check has read off that."""
-    (number,) = (i for i, each in enumerate(line.cases) if each is case)
     (own,) = (each for each in recording.lines if each.name == line.name)
-    return own.cases[number].outcome.value
+    return own.cases[[each is case for each in line.cases].index(True)].outcome.value
 
 
 def progress() -> None:

@@ -9,7 +9,6 @@ and not its tags, so the text has to say it.
 
 import dis
 import linecache
-import os
 import re
 import sys
 import sysconfig
@@ -29,8 +28,8 @@ from autograde.rubric.lesson_names import OwnRubric, keep_given
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.runs import Run, begin, keep_run, last_run_of, namespace, running
-from autograde.rubric.session import CellEnded
+from autograde.rubric.runs import Run, begin_run, keep_run, last_run_of, namespace, running
+from autograde.rubric.session import CellEnded, run_by_nbgrader
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
@@ -46,13 +45,13 @@ def watch() -> None:
     shell: Any = get_ipython()
     if shell is None:
         return
-    shell.events.register("pre_run_cell", begin)
+    shell.events.register("pre_run_cell", begin_run)
     shell.events.register("post_run_cell", _after_cell)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
     shell.set_custom_exc((Exception, KeyboardInterrupt), _explain)
     warnings.showwarning = _show_warning
-    if os.environ.get("NBGRADER_EXECUTION"):
+    if run_by_nbgrader():
         shell.input_transformers_cleanup.append(_without_demonstration)
 
 
@@ -136,7 +135,7 @@ def _explain(
     tb_offset: int | None = None,
 ) -> None:
     """Show an error: in one line where that says more, else without the lines of packages."""
-    if isinstance(error, CellEnded) and error.shown and "NBGRADER_EXECUTION" not in os.environ:
+    if isinstance(error, CellEnded) and error.shown and not run_by_nbgrader():
         return  # Validate needs the message; beside the panel it would say the same twice
     interrupted = isinstance(error, KeyboardInterrupt)
     source = shell.history_manager.input_hist_raw[-1]
@@ -194,7 +193,7 @@ def _leave_out_packages(trace: TracebackType) -> None:
 def _was_skipped(name: str) -> bool:
     """Return whether the cell that would have bound a name is a demonstration that was skipped."""
     run = last_run_of(name)
-    return "NBGRADER_EXECUTION" in os.environ and run is not None and is_demonstration(run.source)
+    return bool(run_by_nbgrader()) and run is not None and is_demonstration(run.source)
 
 
 def _waits_for(source: str, error: BaseException | None, unsolved: set[str]) -> str:

@@ -60,9 +60,9 @@ class Input:
 class Failure:
     """The first failing case of a line: what was called, what came back, what was expected.
 
-    `inputs` are the call's arguments, as far as they are small. A failure is the `simplest` kind if
-    the line fails already in its first case, and neither in gradients nor in another type of floats
-    than the lines before. It says most about the cause, so the panel shows it first.
+    `inputs` are the call's arguments, as far as they are small. A failure is `simplest` if it is in
+    the line's first case and in plain numbers, not in gradients or in another type of floats than
+    the first line has. It says most about the cause, so the panel shows the first of these.
     """
 
     sentence: str
@@ -230,10 +230,8 @@ def _judge_line(
 def _is_vouched(key: Key, failures: list[Failure | None]) -> bool:
     """Return whether claims count: a line that vouches is right, or all such are withdrawn."""
     rows = zip(key.expected.lines, failures, _vouching(key), strict=True)
-    vouching = [(line.name, failure) for line, failure, vouches in rows if vouches]
-    return all(name in key.withdrawn for name, _ in vouching) or any(
-        failure is None for _, failure in vouching
-    )
+    vouching = {line.name: failure for line, failure, vouches in rows if vouches}
+    return vouching.keys() <= {*key.withdrawn} or None in vouching.values()
 
 
 def _vouching(key: Key) -> list[bool]:

@@ -20,7 +20,7 @@ NOT_REACHED = "NotReached"
 
 
 class Kind:
-    """A kind of line: all that is peculiar to it is here or in a subclass."""
+    """What is peculiar to a kind of line. Another kind is a subclass with an entry in `KINDS`."""
 
     weight = 2.0
     tolerance: float | None = None

@@ -35,7 +35,7 @@ _runs: list[Run] = []
 _running = ""
 
 
-def begin(cell: Any) -> None:
+def begin_run(cell: Any) -> None:
     """Remember which cell runs now, of those in the notebook's file."""
     global _running
     _running = getattr(cell, "cell_id", None) or ""

@@ -70,10 +70,14 @@ def practise(begin: Callable[[str], None], finish: Callable[[Recording], None]) 
     practice, only_recorded = Session(PRACTICE_SEED, finish, begin=begin), _begun[0]
 
     def ungraded() -> Session:
-        autograding = os.environ.get("NBGRADER_EXECUTION") == "autograde"
-        return only_recorded() if autograding else practice
+        return only_recorded() if run_by_nbgrader() == "autograde" else practice
 
     _begun[0] = ungraded
+
+
+def run_by_nbgrader() -> str:
+    """Return for what nbgrader runs the notebook, "autograde" or "validate"; "" if it does not."""
+    return os.environ.get("NBGRADER_EXECUTION", "")
 
 
 def current() -> Session:

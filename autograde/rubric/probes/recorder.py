@@ -104,30 +104,34 @@ class Recorder(Draws):
                     f"{case!r}"
                 )
         texts = _texts(run if typed is None else typed, cases)
-        recorded = []
-        look = not self.lines or self._factor > 1
-        for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
-            name = f"{line} {number}" if number else line
-            with lent(self.widened(case)) as args:
-                before = to_plain(args)
-                with self._as_in_a_new_process(name):
-                    try:
-                        outcome = self._outcome(run, args, look=number == 0 and look)
-                    except KeyboardInterrupt as error:
-                        self.interrupted = _did_not_end(text, error)
-                        raise
-                if change := _change(before, to_plain(args)):
-                    self.changes.append([text.split("\n")[-1], change])
-            recorded.append(Case(text, before, outcome))
+        looked_at = not self.lines or self._factor > 1  # not every line: looking slows its calls
+        recorded = [
+            self._case(f"{line} {i}" if i else line, run, text, case, look=looked_at and i == 0)
+            for i, (text, case) in enumerate(zip(texts, cases, strict=True))
+        ]
         if kind == "call" and self._any_column_order:
             kind = "call_any_column_order"
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor, self._any_column_order = 1.0, False
 
+    def _case(
+        self, name: str, run: Callable[..., Any], text: str, given: Args, *, look: bool
+    ) -> Case:
+        with lent(self.widened(given)) as args:
+            before = to_plain(args)
+            with self._as_in_a_new_process(name):
+                try:
+                    outcome = self._outcome(run, args, look=look)
+                except KeyboardInterrupt as error:
+                    self.interrupted = _did_not_end(text, error)
+                    raise
+            if change := _change(before, to_plain(args)):
+                self.changes.append([text.split("\n")[-1], change])
+        return Case(text, before, outcome)
+
     def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
             self._borrowed.refuse()
-            # both slow every call
             with self._functions_noted(), self._borrowed.noticed(args) if look else nullcontext():
                 result = run(*args)
             value = to_plain(result)
