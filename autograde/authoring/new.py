@@ -5,6 +5,7 @@ import shutil
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
+from unicodedata import normalize
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -119,7 +120,9 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
         CourseError: the folder is not empty, or its name has no letters.
         OSError: the course cannot be written.
     """
-    words = re.findall(r"[a-z0-9]+", folder.absolute().name.lower())
+    title = " ".join(re.findall(r"[^\W_]+", normalize("NFC", folder.absolute().name)))
+    plain_letters = normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    words = plain_letters.split()
     if not any(word[0].isalpha() for word in words):
         raise CourseError(
             f"{folder}: a course is named after its folder; give it a name of letters"
@@ -132,7 +135,7 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
     if iskeyword(package) or find_spec(package):  # Python or an installed module has the name
         package += "_course"
     known = {
-        "title": " ".join(words).capitalize(),
+        "title": title[:1].upper() + title[1:],
         "package": package,
         "distribution": package.replace("_", "-"),
     }
