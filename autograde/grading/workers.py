@@ -22,7 +22,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import Any, cast
 
 from autograde.course.lessons import CourseError
@@ -174,9 +174,7 @@ class Worker(ThreadPoolExecutor):
 
     def __init__(self, wall: bool = False, package: str = "") -> None:
         """Prepare a process, which imports a course's package if it has one."""
-        # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
-        block = (signal.SIG_BLOCK, [signal.SIGINT])
-        super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
+        super().__init__(1)
         self._wall, self._package = wall, package
         self._line: Line | None = None
         self._ended = False
@@ -206,6 +204,9 @@ class Worker(ThreadPoolExecutor):
     def _start(self) -> ProcessPoolExecutor:
         if self._ended:
             raise BrokenExecutor
+        # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
+        resource_tracker.ensure_running()  # the first time it unblocks Ctrl-C
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         context = get_context("forkserver")
         context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
