@@ -14,6 +14,7 @@ from autograde.authoring.sources import sync
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.course.package import folder_of, make_importable, needed_by
+from autograde.files import write_whole
 from autograde.installed import manual
 
 SKELETON = Path(__file__).parent / "skeleton"
@@ -64,17 +65,16 @@ def new(root: Path, name: str, *, plain: bool = False) -> Lesson:
     templates, before = templates_in(SKELETON), curriculum.read_text(encoding="utf-8")
     try:
         for path, template in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(templates.get_template(template).render(known), encoding="utf-8")
+            write_whole(path, templates.get_template(template).render(known).encode())
         entry = templates.get_template("entry.toml.j2").render(known)
-        curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")
+        write_whole(curriculum, _with_entry(before, entry, name).encode())
         lesson = lessons(root)[name]
         measure(lesson)
         sync(lesson)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         if curriculum.read_text(encoding="utf-8") != before:
-            curriculum.write_text(before, encoding="utf-8")
+            write_whole(curriculum, before.encode())
         raise
     return lesson
 
@@ -145,8 +145,7 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
         for template in templates.list_templates():
             name = template.removesuffix(".j2")
             place = folder / PLACES.get(name, name).format(**known)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(templates.get_template(template).render(known), encoding="utf-8")
+            write_whole(place, templates.get_template(template).render(known).encode())
         make_importable(folder)
         return new(folder, FIRST, plain=plain)
     except BaseException:
