@@ -151,6 +151,27 @@ def test_ctrl_c_does_not_reach_the_process_that_workers_are_forked_from() -> Non
     assert done.stdout == "1\n", done.stderr
 
 
+BROKEN = """
+from autograde.grading.workers import Worker, get_ready
+with Worker(package="broken") as worker:
+    print(repr(worker.submit(get_ready, False, "broken").exception()))
+"""
+
+
+def test_a_package_that_fails_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").write_text("import json\n1 / 0\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.startswith("Halted(\"the course's package broken cannot be imported: ")
+    assert f"ZeroDivisionError: division by zero ({tmp_path}/broken/__init__.py, " in done.stdout
+    assert "line 2)" in done.stdout
+
+
 def test_an_exception_comes_back(worker: Worker) -> None:
     with pytest.raises(ValueError, match="as it should"):
         worker.submit(jobs.fail).result()

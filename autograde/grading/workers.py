@@ -30,6 +30,7 @@ from autograde.course.package import bring_in
 from autograde.course.versions import Version
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS
+from autograde.grading.state import Halted
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -77,12 +78,19 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 
 
 def get_ready(wall: bool, package: str) -> None:
-    """Have the next kernel start, and import meanwhile what grading needs."""
+    """Have the next kernel start, and import meanwhile what grading needs.
+
+    Raises:
+        Halted: the course's package cannot be imported.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     if wall:
         template.prepare(LIMITS.kernel, package)
     importlib.import_module(PRELOADED)
-    bring_in(package)
+    try:
+        bring_in(package)
+    except CourseError as error:
+        raise Halted(str(error)) from error
 
 
 @contextmanager
@@ -208,7 +216,8 @@ class Worker(ThreadPoolExecutor):
         resource_tracker.ensure_running()  # the first time it unblocks Ctrl-C
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         context = get_context("forkserver")
-        context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
+        os.environ["AUTOGRADE_PACKAGE"] = self._package
+        context.set_forkserver_preload([PRELOADED])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
         self._process = pool.submit(os.getpid).result(LIMITS.hung_seconds)
         if self._ended:
