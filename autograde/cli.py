@@ -179,7 +179,7 @@ def check(names: tuple[str, ...], measure: bool) -> None:
     for lesson, named in wanted.items():
         if measure:
             measured = ", ".join(measure_lesson(lesson, named))
-            print(f"{lesson.name}: measured {measured or 'nothing: no code has changed'}")
+            print(f"{lesson.name}: measured {measured or 'nothing: no code of it has changed'}")
         faulty += not check_and_show(lesson, named)
     if not faulty:
         print("No faults. Cells without an ID, such as figures, are run by autograde build.")
