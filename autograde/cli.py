@@ -1,6 +1,7 @@
 """The command `autograde`."""
 
 import os
+import shutil
 import sys
 import sysconfig
 import webbrowser
@@ -68,7 +69,9 @@ class Commands(click.Group):
 def reason(error: CourseError | OSError) -> str:
     """Return an error as text for the terminal; parts of it may come from a student."""
     said = str(error)
-    if isinstance(error, OSError) and error.filename:
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):  # of a whole folder
+        *_, said = error.args[0][0]
+    elif isinstance(error, OSError) and error.filename:
         said = f"{error.filename}: {error.strerror}"
     return "\n".join(map(printable, said.splitlines()))
 
@@ -176,7 +179,7 @@ def check(names: tuple[str, ...], measure: bool) -> None:
     for lesson, named in wanted.items():
         if measure:
             measured = ", ".join(measure_lesson(lesson, named))
-            print(f"{lesson.name}: measured {measured or 'nothing: no code has changed'}")
+            print(f"{lesson.name}: measured {measured or 'nothing: no code of it has changed'}")
         faulty += not check_and_show(lesson, named)
     if not faulty:
         print("No faults. Cells without an ID, such as figures, are run by autograde build.")

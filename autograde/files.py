@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 FRESH = ".fresh"
@@ -24,8 +25,9 @@ def write_whole(path: Path, content: bytes) -> None:
         fresh.write_bytes(content)
         fresh.replace(path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # that of a full disk names none
-        fresh.unlink(missing_ok=True)
+        error.filename = str(path)  # else the fresh one's name, or none where the disk is full
+        with suppress(OSError):
+            fresh.unlink()
         raise
 
 

@@ -38,10 +38,11 @@ def grade_and_show(found: list[Place], how: How) -> int:
     for line in [] if how.regrade else _of_another_grader(found):
         print(line)
     done, stopped = _run(found, how)
-    said = _summary(lessons, done)
-    said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
-    said += f"feedback:  {root / 'feedback'}"
-    print(said)
+    if done or not stopped:  # else the summary's own imports may have been broken off
+        said = _summary(lessons, done)
+        said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
+        said += f"feedback:  {root / 'feedback'}"
+        print(said)
     if stopped:
         print(f"stopped: {len(done)} of {len(found)} are done. Run autograde grade again to go on.")
         return INTERRUPTED

@@ -29,7 +29,7 @@ from autograde.course.config import course_config
 from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course.versions import source_of, versions
-from autograde.grading.running.reference import load, right_key
+from autograde.grading.running.reference import load, practice_of, right_key
 from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -424,6 +424,10 @@ def test_what_a_merge_has_damaged_is_named_and_built_again(mine: Lesson) -> None
             use(mine)
     building.build(mine)
     assert path.read_bytes() == before
+    mine.practice_file.write_bytes(mine.practice_file.read_bytes()[:100])
+    now, *_ = versions(mine)
+    with pytest.raises(CourseError, match=f"gz cannot be read. Run: autograde build {mine.name}"):
+        practice_of(now)
 
 
 def test_release_needs_a_built_lesson(course: Path, tmp_path: Path) -> None:

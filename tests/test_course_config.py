@@ -51,6 +51,11 @@ def test_a_course_keeps_its_own_late_penalty(tmp_path: Path, text: str) -> None:
     assert course_config(tmp_path).AssignLatePenalties.plugin_class.__name__ == "Gentle"
 
 
+def test_a_folder_in_which_nbgrader_finds_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match=r"because of the \[: rename that folder"):
+        course_config(tmp_path / "Kurs [2026]")
+
+
 TAKEN_BACK = {
     "c.CourseDirectory.release_directory = 'release'": r"release_directory is 'release'; .* has "
     "'notebooks'",

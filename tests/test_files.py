@@ -1,12 +1,15 @@
 """Writing files and folders whole while others read."""
 
+import errno
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autograde.files import replace_folder, write_folder
+from autograde.cli import reason
+from autograde.files import replace_folder, write_folder, write_whole
 
 
 def test_nothing_stays_of_the_folder_that_was_there(tmp_path: Path) -> None:
@@ -40,3 +43,28 @@ def test_the_folder_that_was_there_stays_until_the_new_one_is(
     with pytest.raises(OSError, match="no room"):
         replace_folder(fresh, target)
     assert (target / "note").read_text() == "lesson"
+
+
+def test_a_file_that_cannot_be_written_is_named_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "curriculum.toml"
+    path.write_text("before")
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr(Path, "unlink", fail)  # on a disk that is read-only
+    with pytest.raises(OSError, match="No space left") as raised:
+        write_whole(path, b"after")
+    assert raised.value.filename == str(path)
+    assert path.read_text() == "before"
+
+
+def test_of_a_folder_that_cannot_be_copied_one_file_is_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "from" / name).mkdir(parents=True)
+        (tmp_path / "from" / name / "file").symlink_to("nowhere")
+    with pytest.raises(shutil.Error) as raised:
+        shutil.copytree(tmp_path / "from", tmp_path / "to")
+    assert re.fullmatch(r"\[Errno 2\] No such file or directory: '\S+/file'", reason(raised.value))

@@ -76,7 +76,7 @@ def test_a_reworded_line_keeps_its_tolerance_and_the_file_its_time(mine: Lesson)
     path.write_text(path.read_text().replace(f"{EXERCISE} = 2", f"{EXERCISE} = 3"))
     result = run(mine.root, "check", "--measure")
     assert result.exit_code == 0, result.output
-    assert f"{mine.name}: measured nothing: no code has changed" in result.output
+    assert f"{mine.name}: measured nothing: no code of it has changed" in result.output
     after = read_measured(mine)
     assert [*after[EXERCISE].values()] == [*before[EXERCISE].values()]
     assert "a single row" in after[EXERCISE]

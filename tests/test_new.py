@@ -16,7 +16,7 @@ from autograde.authoring import new as making
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
 from autograde.authoring.variants import read_variants
 from autograde.course.config import CONFIG
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
+from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.grading.record import read_record
 from autograde.installed import manual
 from autograde.rubric.judge import Verdict
@@ -246,6 +246,16 @@ def test_lessons_can_import_the_package_of_a_course_of_any_name(
     monkeypatch.setattr(making, "new", lambda *_, **__: None)
     making.init(tmp_path / name)
     assert (tmp_path / name / f"{name}_course" / "__init__.py").is_file()
+
+
+def test_a_course_is_named_after_its_folder_in_any_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "make_importable", lambda _: None)
+    monkeypatch.setattr(making, "new", lambda *_, **__: None)
+    making.init(tmp_path / "Größen für Ärzte_2")
+    course = read_course(tmp_path / "Größen für Ärzte_2")
+    assert (course.title, course.package) == ("Größen für Ärzte 2", "grossen_fur_arzte_2")
 
 
 def test_its_students_name_the_wheel_in_full(

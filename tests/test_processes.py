@@ -132,6 +132,46 @@ def test_the_template_starts_with_the_first_job_where_ctrl_c_is_not_blocked(
     assert [signal.SIGINT in each for each in blocked] == [False]
 
 
+SERVER = r"""
+import os, re
+from multiprocessing import forkserver
+from pathlib import Path
+from autograde.grading.workers import Worker
+with Worker() as worker:
+    worker.submit(os.getpid).result()
+    status = Path("/proc", str(forkserver._forkserver._forkserver_pid), "status").read_text()
+print(int(re.search(r"^SigBlk:\t(\w+)", status, re.MULTILINE)[1], 16) >> SIGINT - 1 & 1)
+"""
+
+
+def test_ctrl_c_does_not_reach_the_process_that_workers_are_forked_from() -> None:
+    """It imports for a while first, and would show where it was interrupted."""
+    code = SERVER.replace("SIGINT", str(int(signal.SIGINT)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1\n", done.stderr
+
+
+BROKEN = """
+from autograde.grading.workers import Worker, get_ready
+with Worker(package="broken") as worker:
+    print(repr(worker.submit(get_ready, False, "broken").exception()))
+"""
+
+
+def test_a_package_that_fails_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").write_text("import json\n1 / 0\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.startswith("Halted(\"the course's package broken cannot be imported: ")
+    assert f"ZeroDivisionError: division by zero ({tmp_path}/broken/__init__.py, " in done.stdout
+    assert "line 2)" in done.stdout
+
+
 def test_an_exception_comes_back(worker: Worker) -> None:
     with pytest.raises(ValueError, match="as it should"):
         worker.submit(jobs.fail).result()

@@ -21,6 +21,7 @@ from nbgrader.converters import Autograde, GenerateAssignment
 from nightly import nightly
 from traitlets.config import Config
 
+from autograde import terminal
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import GROUPS, main
@@ -28,7 +29,9 @@ from autograde.course.cells import grade_id
 from autograde.course.config import convert
 from autograde.course.lessons import Lesson, lessons
 from autograde.course.package import NEEDED
+from autograde.grading.batch import How
 from autograde.grading.limits import LIMITS
+from autograde.grading.submission import Place
 from autograde.student_text import INTERRUPTED
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table
@@ -264,6 +267,19 @@ def test_ctrl_c_ends_any_command_with_its_own_exit_code(
     result = CliRunner().invoke(main, ["progress"])
     assert result.exit_code == INTERRUPTED
     assert result.output.endswith("Stopped.\n")
+
+
+def test_ctrl_c_before_anything_is_graded_ends_without_a_summary(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def break_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(terminal, "grade_class", break_off)
+    monkeypatch.delattr(terminal, "_summary")  # an import of it that was broken off fails again
+    how = How(1, wall=False, regrade=True)
+    assert terminal.grade_and_show([Place("ada", lesson)], how) == INTERRUPTED
+    assert "stopped: 0 of 1 are done. Run autograde grade again" in capsys.readouterr().out
 
 
 def test_every_fault_of_the_list_has_its_place() -> None:

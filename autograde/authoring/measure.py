@@ -24,6 +24,7 @@ from autograde.authoring.variants import read_variants
 from autograde.course.cells import grade_id
 from autograde.course.lesson_files import read_measured, read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson
+from autograde.files import write_whole
 from autograde.grading.running.reference import (
     Lines,
     Measured,
@@ -81,7 +82,7 @@ def measure(
     text = json.dumps(tolerances, indent=2, ensure_ascii=False) + "\n"
     path = lesson.tolerance_file
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     return [name for name, (_, _, measured) in found.items() if measured]
 
 

@@ -5,6 +5,7 @@ import shutil
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
+from unicodedata import normalize
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -13,6 +14,7 @@ from autograde.authoring.sources import sync
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.course.package import folder_of, make_importable, needed_by
+from autograde.files import write_whole
 from autograde.installed import manual
 
 SKELETON = Path(__file__).parent / "skeleton"
@@ -63,17 +65,16 @@ def new(root: Path, name: str, *, plain: bool = False) -> Lesson:
     templates, before = templates_in(SKELETON), curriculum.read_text(encoding="utf-8")
     try:
         for path, template in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(templates.get_template(template).render(known), encoding="utf-8")
+            write_whole(path, templates.get_template(template).render(known).encode())
         entry = templates.get_template("entry.toml.j2").render(known)
-        curriculum.write_text(_with_entry(before, entry, name), encoding="utf-8")
+        write_whole(curriculum, _with_entry(before, entry, name).encode())
         lesson = lessons(root)[name]
         measure(lesson)
         sync(lesson)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         if curriculum.read_text(encoding="utf-8") != before:
-            curriculum.write_text(before, encoding="utf-8")
+            write_whole(curriculum, before.encode())
         raise
     return lesson
 
@@ -119,7 +120,9 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
         CourseError: the folder is not empty, or its name has no letters.
         OSError: the course cannot be written.
     """
-    words = re.findall(r"[a-z0-9]+", folder.absolute().name.lower())
+    title = " ".join(re.findall(r"[^\W_]+", normalize("NFC", folder.absolute().name)))
+    plain_letters = normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    words = plain_letters.split()
     if not any(word[0].isalpha() for word in words):
         raise CourseError(
             f"{folder}: a course is named after its folder; give it a name of letters"
@@ -132,7 +135,7 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
     if iskeyword(package) or find_spec(package):  # Python or an installed module has the name
         package += "_course"
     known = {
-        "title": " ".join(words).capitalize(),
+        "title": title[:1].upper() + title[1:],
         "package": package,
         "distribution": package.replace("_", "-"),
     }
@@ -142,8 +145,7 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
         for template in templates.list_templates():
             name = template.removesuffix(".j2")
             place = folder / PLACES.get(name, name).format(**known)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(templates.get_template(template).render(known), encoding="utf-8")
+            write_whole(place, templates.get_template(template).render(known).encode())
         make_importable(folder)
         return new(folder, FIRST, plain=plain)
     except BaseException:

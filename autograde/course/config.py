@@ -36,9 +36,14 @@ def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
 
     Raises:
-        CourseError: the folder has none, it fails, it does not call `configure`, or it takes back
-            what grading relies on.
+        CourseError: nbgrader cannot work there, the folder has none, it fails, it does not call
+            `configure`, or it takes back what grading relies on.
     """
+    if odd := set("*?[") & set(str(root)):
+        raise CourseError(
+            f"nbgrader finds no file below {root}, because of the {odd.pop()}: rename that folder, "
+            "or move the course elsewhere"
+        )
     if not (root / CONFIG).is_file():
         raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {CONFIGURE}")
     try:

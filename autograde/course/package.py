@@ -5,6 +5,7 @@
 
 import os
 import sys
+import traceback
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,10 +35,22 @@ def make_importable(root: Path) -> None:
 
 
 def bring_in(package: str) -> None:
-    """Import a course's package, so that its probes and checks are known."""
-    if package:
-        folder_of(package)
+    """Import a course's package, so that its probes and checks are known.
+
+    Raises:
+        CourseError: it is not installed here, or fails.
+    """
+    if not package:
+        return
+    folder = folder_of(package)
+    try:
         import_module(package)
+    except Exception as error:  # it is a program, so it may fail in any way
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+        at = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        why = f"{type(error).__name__}: {error}{at}"
+        raise CourseError(f"the course's package {package} cannot be imported: {why}") from error
 
 
 @cache

@@ -22,7 +22,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import Any, cast
 
 from autograde.course.lessons import CourseError
@@ -30,6 +30,7 @@ from autograde.course.package import bring_in
 from autograde.course.versions import Version
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS
+from autograde.grading.state import Halted
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -77,12 +78,19 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 
 
 def get_ready(wall: bool, package: str) -> None:
-    """Have the next kernel start, and import meanwhile what grading needs."""
+    """Have the next kernel start, and import meanwhile what grading needs.
+
+    Raises:
+        Halted: the course's package cannot be imported.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     if wall:
         template.prepare(LIMITS.kernel, package)
     importlib.import_module(PRELOADED)
-    bring_in(package)
+    try:
+        bring_in(package)
+    except CourseError as error:
+        raise Halted(str(error)) from error
 
 
 @contextmanager
@@ -174,9 +182,7 @@ class Worker(ThreadPoolExecutor):
 
     def __init__(self, wall: bool = False, package: str = "") -> None:
         """Prepare a process, which imports a course's package if it has one."""
-        # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
-        block = (signal.SIG_BLOCK, [signal.SIGINT])
-        super().__init__(1, initializer=signal.pthread_sigmask, initargs=block)
+        super().__init__(1)
         self._wall, self._package = wall, package
         self._line: Line | None = None
         self._ended = False
@@ -206,8 +212,12 @@ class Worker(ThreadPoolExecutor):
     def _start(self) -> ProcessPoolExecutor:
         if self._ended:
             raise BrokenExecutor
+        # the process inherits this, so that Ctrl-C does not reach it before it is ready for it
+        resource_tracker.ensure_running()  # the first time it unblocks Ctrl-C
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         context = get_context("forkserver")
-        context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
+        os.environ["AUTOGRADE_PACKAGE"] = self._package
+        context.set_forkserver_preload([PRELOADED])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
         self._process = pool.submit(os.getpid).result(LIMITS.hung_seconds)
         if self._ended:

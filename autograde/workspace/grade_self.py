@@ -16,7 +16,6 @@ from autograde.grading.submission import Place, Submission, Task
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.panel import headline
 from autograde.student_text import named
-from autograde.values.base import BadData
 from autograde.values.text import await_marking, of_points
 from autograde.workspace.project import Project, read_saved
 
@@ -40,8 +39,8 @@ def grade_self(project: Project, path: Path) -> tuple[list[str], Path]:
         built, data = original.read_bytes(), practice.read_bytes()
         version = Version(lesson, sha256(built + data).hexdigest(), b"", b"", built, data)
         practice_of(version)
-    except (OSError, BadData) as error:
-        raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
+    except (OSError, CourseError) as error:
+        raise CourseError(f"{practice} cannot be read; get the lesson again") from error
     record.remarks.insert(0, REMARK)
     files, left_out = read_files(visible_files(path.parent))
     if left_out:

@@ -37,7 +37,7 @@ from autograde.rubric.kinds import KINDS, describe_error
 from autograde.rubric.lesson_names import keep_given
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Recording
-from autograde.values.base import unrecordable
+from autograde.values.base import BadData, unrecordable
 from autograde.values.loaded_torch import compute_on_one_thread
 from autograde.values.text import digest
 
@@ -242,8 +242,16 @@ def room_of_a_kernel(lesson: Lesson) -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def practice_of(version: Version) -> dict[str, Key]:
-    """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
-    return unpack_keys(version.practice) if version.practice else {}
+    """Return the keys of the practice seed, with known mistakes; none where they were not kept.
+
+    Raises:
+        CourseError: the file is damaged, for example by a merge.
+    """
+    try:
+        return unpack_keys(version.practice) if version.practice else {}
+    except BadData as error:
+        file, name = version.lesson.practice_file, version.lesson.name
+        raise CourseError(f"{file} cannot be read. Run: autograde build {name}") from error
 
 
 _recording = Lock()
