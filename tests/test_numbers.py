@@ -138,7 +138,7 @@ def test_known_tables_are_printed(lesson: str, name: str) -> None:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_no_line_of_a_paragraph_begins_a_list(lesson: str) -> None:
-    for cell in cells(lesson):  # Markdown takes "its deviation is\n1. What is it with four?" for one
+    for cell in cells(lesson):  # as "It is\n1. What is it with four?" does
         if cell.cell_type == "markdown":
             assert not re.search(r"\S.*\n1[.)] ", cell.source), cell.source
 

@@ -249,7 +249,8 @@ print("words that match themselves best:", int((raw.argmax(dim=-1) == torch.aran
 # key   = x W_key        what I can be found by
 # ```
 #
-# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them.
+# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them. (The model keeps the matrices
+# of four heads in one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
 
 # %% tags=["raises-exception"]
 attention = model.layers()[0].attention
@@ -380,7 +381,7 @@ for d_k, spread in zip(sizes, spreads):
 # %% [markdown]
 # The standard deviation is the square root of `d_k`, so it grows by a factor of 4. (Each of the `d_k` products has variance 1, and the variances of
 # independent numbers add up.) Divide the scores by that root, and their standard deviation is 1 at every key size. **The keys of head 1.1 have twelve
-# numbers, and the square root of 12 is 3.46: is it yours?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
+# numbers, and the square root of 12 is 3.46: is that your number?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
 # over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -444,8 +445,7 @@ def _(r):
 # %% [markdown]
 # ## 4 Query, key, value
 #
-# Your two functions, with head 1.1's queries and keys, in all four sentences. (The model keeps the matrices of four heads in one `nn.Linear`, whose weight
-# is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
+# Your two functions, with head 1.1's queries and keys, in all four sentences:
 
 # %% tags=["raises-exception"]
 found = {}

@@ -564,13 +564,8 @@ def _(r):
 # %% [markdown]
 # Three layers to try. The first has no mask. The second has one, but its softmax was copied from code for one sentence, where dimension 1 is the
 # keys; in a batch it is the queries. The third is by somebody who found `keys.T` failing on a batch and wrote `keys[0].T`.
-#
-# **Predict, then run.** Which of them does `peeks` call looking ahead?
 
 # %%
-my_guess = None  # some of: "no mask", "dim=1", "keys[0].T"
-
-# %% tags=["raises-exception"]
 class NoMask(nn.Module):
     """Lesson 01's layer, for a batch."""
 
@@ -602,6 +597,13 @@ class KeysOfTheFirst(NoMask):
         return queries @ keys[0].T  # (b, n, d) @ (d, n): the shape is right
 
 
+# %% [markdown]
+# **Predict, then run.** Which of them does `peeks` call looking ahead?
+
+# %%
+my_guess = None  # some of: "no mask", "dim=1", "keys[0].T"
+
+# %% tags=["raises-exception"]
 torch.manual_seed(123)
 x = torch.randn(2, 6, 3).to(device)
 found = {name: peeks(module, x) for name, module in {"no mask": NoMask(), "dim=1": SoftmaxOverQueries(), "keys[0].T": KeysOfTheFirst()}.items()}
