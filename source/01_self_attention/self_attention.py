@@ -119,14 +119,14 @@ def looks_at_its_place(one, thing="bat"):
 both = without_head(without_head(model, "2.1"), "2.2")
 moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
 torch.manual_seed(123)
-print(" " * 21 + "".join(f"{place:>8}" for place in places))
 print("how much of an animal the bat is: the share of eat and sleep among the four verbs")
+print(" " * 21 + "".join(f"{place:>8}" for place in places))
 in_each_place("all heads", as_it_is)
 for name in deciding:
     in_each_place(f"without {name}", without[name])
 in_each_place("without 2.1 and 2.2", means(lambda words: animal(both, words)))
 print(f"(without any other head no share moves by more than {max(moves):.2f})")
-print("how much of its weight the last word gives to the place, in head 1.1")
+print("\nhow much of its weight the last word gives to the place, in head 1.1")
 in_each_place("bat", looks_at_its_place(model))
 in_each_place("lamp", looks_at_its_place(model, "lamp"))
 in_each_place("bat, not trained", looks_at_its_place(new_model()))
@@ -135,8 +135,8 @@ in_each_place("bat, not trained", looks_at_its_place(new_model()))
 # Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well;
 # without both, the four numbers hardly move. **Where a head looks does not say whether that matters.**
 #
-# It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, although a bat in a barn is an animal without it, too: a
-# head may look where it need not.
+# It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, though without it the bat in the barn is an animal all the
+# same: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #

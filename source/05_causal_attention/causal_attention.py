@@ -73,11 +73,11 @@ def in_eval(module):
 model = course_model(1)  # trained; one head a layer
 unmasked = without_mask(course_model(1))  # the same trained numbers, but no word is hidden from any other
 beginning, told = begin("Anna has a ball . Tom has two books . she"), stories(100, seed=5)
-print(f"{'':>13}  right answers to “what”   to “who”   after “{beginning[-1]}”")
+print(f"{'':>13}  {f'after “{beginning[-1]}”':<22}  right answers to “what”   to “who”")
 for name, one in {"with the mask": model, "without it": unmasked}.items():
-    best = list(next_words(one, beginning).items())[:3]
+    best = ", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(one, beginning).items())[:2])
     shares = answers(word_by_word(one), told)
-    print(f"{name:>13}  {shares['what']:>23.0%}   {shares['who']:>8.0%}   " + ", ".join(f"{word} {chance:.2f}" for word, chance in best))
+    print(f"{name:>13}  {best:<22}  {shares['what']:>23.0%}   {shares['who']:>8.0%}")
 
 # %% [markdown]
 # It does. The questions were read word by word, with nothing after the last word. The names asked for are still found, but more than a fifth of the
