@@ -516,7 +516,7 @@ maps_of_batch = [
     for row, sentence, part, veil in zip(padded, sentences, batch_weights, batch_mask)
 ]
 show(
-    panels(*maps_of_batch, size=(11.5, 4)),
+    panels(*maps_of_batch, size=(9.4, 3.5)),
     "Three heatmaps of weights for sentences of length 6, 3 and 2, padded to 6. The future is hatched in all of them. In the second "
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
