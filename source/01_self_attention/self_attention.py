@@ -119,14 +119,14 @@ def looks_at_its_place(one, thing="bat"):
 both = without_head(without_head(model, "2.1"), "2.2")
 moves = [abs(mean - whole) for name in without if name not in deciding for mean, whole in zip(without[name], as_it_is)]
 torch.manual_seed(123)
-print(" " * 21 + "".join(f"{place:>8}" for place in places))
 print("how much of an animal the bat is: the share of eat and sleep among the four verbs")
+print(" " * 21 + "".join(f"{place:>8}" for place in places))
 in_each_place("all heads", as_it_is)
 for name in deciding:
     in_each_place(f"without {name}", without[name])
 in_each_place("without 2.1 and 2.2", means(lambda words: animal(both, words)))
 print(f"(without any other head no share moves by more than {max(moves):.2f})")
-print("how much of its weight the last word gives to the place, in head 1.1")
+print("\nhow much of its weight the last word gives to the place, in head 1.1")
 in_each_place("bat", looks_at_its_place(model))
 in_each_place("lamp", looks_at_its_place(model, "lamp"))
 in_each_place("bat, not trained", looks_at_its_place(new_model()))
@@ -135,8 +135,8 @@ in_each_place("bat, not trained", looks_at_its_place(new_model()))
 # Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well;
 # without both, the four numbers hardly move. **Where a head looks does not say whether that matters.**
 #
-# It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, although a bat in a barn is an animal without it, too: a
-# head may look where it need not.
+# It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, though without it the bat in the barn is an animal all the
+# same: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
@@ -249,7 +249,8 @@ print("words that match themselves best:", int((raw.argmax(dim=-1) == torch.aran
 # key   = x W_key        what I can be found by
 # ```
 #
-# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them.
+# Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them. (The model keeps the matrices
+# of four heads in one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
 
 # %% tags=["raises-exception"]
 attention = model.layers()[0].attention
@@ -380,7 +381,7 @@ for d_k, spread in zip(sizes, spreads):
 # %% [markdown]
 # The standard deviation is the square root of `d_k`, so it grows by a factor of 4. (Each of the `d_k` products has variance 1, and the variances of
 # independent numbers add up.) Divide the scores by that root, and their standard deviation is 1 at every key size. **The keys of head 1.1 have twelve
-# numbers, and the square root of 12 is 3.46: is it yours?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
+# numbers, and the square root of 12 is 3.46: is that your number?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
 # over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -444,8 +445,7 @@ def _(r):
 # %% [markdown]
 # ## 4 Query, key, value
 #
-# Your two functions, with head 1.1's queries and keys, in all four sentences. (The model keeps the matrices of four heads in one `nn.Linear`, whose weight
-# is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
+# Your two functions, with head 1.1's queries and keys, in all four sentences:
 
 # %% tags=["raises-exception"]
 found = {}

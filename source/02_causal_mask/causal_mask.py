@@ -581,7 +581,7 @@ def not_masked(scores, d_k):
 
 
 gym, better = "Tom is in the gym . he sees a bat", {}
-print(f"{'':>20}  loss   right in one pass   word by word   “the” to “gym”")
+print(f"{'':>20}  loss   right in one pass   word by word   “the” looks at “gym”")
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
@@ -591,7 +591,7 @@ with torch.no_grad():
     }.items():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
         loss, ahead = loss_of(changed, *pairs(new_stories)).item(), attention_of(changed, begin(gym))[1, 1, 4, 5]  # head 2.2
-        print(f"{name:>20}  {loss:.2f}   {in_one_pass:>17.0%}   {in_turn:>12.0%}   {ahead:>14.2f}")
+        print(f"{name:>20}  {loss:.2f}   {in_one_pass:>17.0%}   {in_turn:>12.0%}   {ahead:>20.2f}")
         better[name] = "in one pass" if in_one_pass > in_turn else "word by word"
 beside(my_guess, better["not renormalised"])
 
@@ -600,9 +600,9 @@ beside(my_guess, better["not renormalised"])
 # without any mask, the same parameters make a worse model. Read word by word, most answers come back, as nothing follows the last
 # word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
-# A mask may hide the distant past as well. Now each word of the story below sees itself and a few words before it, so many in all.
+# A mask may hide the distant past as well. In a **window** of three words, each word sees itself and the two before it.
 #
-# **Predict, then run.** The bat in the gym is made of wood. In how small a window does it come alive?
+# **Predict, then run.** In the gym a bat is made of wood. What is the largest window in which it comes alive?
 
 # %%
 my_guess = None  # a number of words, from 1 to 11

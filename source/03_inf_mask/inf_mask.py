@@ -254,8 +254,8 @@ table(mask, rows=tokens, columns=tokens)  # 1 is True
 # scores (..., n, n)      mask, bool      result (..., n, n)
 # ```
 #
-# - The mask may have any shape that broadcasts to the scores (PyTorch repeats a dimension of size 1, or one that is missing in front): `(n, n)` for
-#   all sentences and heads, `(b, 1, n, n)` for b sentences, `(1, n)` to hide the same keys from every query, `(n, 1)` to hide every key from some queries.
+# - The mask **broadcasts**: PyTorch repeats a dimension of size 1, or one that is missing in front. So `(n, n)` serves all sentences and heads,
+#   `(b, 1, n, n)` is one mask for each sentence, `(1, n)` hides the same keys from every query, and `(n, 1)` hides every key from some queries.
 # - In Python minus infinity is `float("-inf")`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -516,7 +516,7 @@ maps_of_batch = [
     for row, sentence, part, veil in zip(padded, sentences, batch_weights, batch_mask)
 ]
 show(
-    panels(*maps_of_batch, size=(11.5, 4)),
+    panels(*maps_of_batch, size=(9.4, 3.5)),
     "Three heatmaps of weights for sentences of length 6, 3 and 2, padded to 6. The future is hatched in all of them. In the second "
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
@@ -677,8 +677,7 @@ for pads in (0, 2, 4, 6, 8):
 
 # %% [markdown]
 # From 19 to none. PyTorch's own ways disagree about an empty row: its function `scaled_dot_product_attention` gives zeros, as yours does (before
-# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`. With
-# `need_weights=False` the layer gives zeros while it trains, but `nan` again in use, that is after `eval()` and under `no_grad()`.
+# PyTorch 2.5 it was `nan`), its layer `nn.MultiheadAttention` gives `nan`.
 #
 # ## 7 What goes wrong in practice
 #

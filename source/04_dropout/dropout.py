@@ -102,9 +102,8 @@ print(f"by guessing, in new stories:      {guessing:.0%}")
 print(f"“where”, in new stories: the place is right in {place:.0%} of the answers, “she's” or “he's” in {pronoun:.0%}")
 
 # %% [markdown]
-# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess is given
-# the other words of the answer, and picks one of three names, four places, ten activities, or yes and no. The model has to find every word, and falls
-# below it: it says *he's* for *she's*.)
+# A perfect memory, and **on new stories no more than a guess**: the place is right as often as one of four drawn blindly. (The guess only picks one of
+# three names, four places, ten activities, or yes and no. The model has to find the other words, too, and says *he's* for *she's*: so it falls below.)
 #
 # A famous remedy: **dropout** sets some of the model's numbers to 0 at random while it learns. Does that help?
 #
@@ -124,8 +123,7 @@ recall()
 # %% [markdown]
 # ## 1 Learned by heart
 #
-# Every 25 steps we looked at both losses. On new stories the loss was lowest at step 100 (stopping there is called **early stopping**), then it rose by
-# nearly half.
+# On new stories the loss was lowest at step 100 (stopping there is called **early stopping**), then it rose by nearly half.
 #
 # **Predict, then run.** At the end 14% of the answers in new stories are right. What share was right at step 100?
 
@@ -169,24 +167,25 @@ show(
 # demonstration: the words of the new stories at step 100 and at step 300
 targets = pairs(new)[1]
 real = targets >= 0  # without what fills up short stories
+print("       first choice right   loss there   where wrong: how sure   loss there")
 for i in (lowest, len(plain) - 1):
     at = plain[i][1]
     sure, first = at["scores"].softmax(dim=-1).max(dim=-1)  # its first choice, and how sure it is of that
     hit, miss = real & (first == targets), real & (first != targets)
     losses = nn.functional.cross_entropy(at["scores"].flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
-    print(f"step {at['step']}: first choice right {hit.sum() / real.sum():.0%}, loss there {losses[hit].mean():.2f}; "
-          f"where wrong, {sure[miss].mean():.0%} sure, loss {losses[miss].mean():.2f}")
+    print(f"step {at['step']}   {hit.sum() / real.sum():>15.0%}   {losses[hit].mean():>10.2f}   "
+          f"{sure[miss].mean():>21.0%}   {losses[miss].mean():>10.2f}")
 softer = nn.functional.cross_entropy((at["scores"] / 1.5).flatten(0, 1), targets.flatten())
 print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it was {at['loss']:.2f}")
 
 # %% [markdown]
-# About as many words are right as before (60%, before 58%). **What rises is the price of the wrong ones**: where the model is wrong, it is 67% sure
+# About as many words are right as before. **What rises is the price of the wrong ones**: where the model is wrong, it is 67% sure
 # instead of 41%. Divide all its scores by 1.5, and it is less sure of everything while no answer changes: two fifths of the rise are gone. Stopping
 # early would have kept the loss at its lowest and cost half of the few right answers. Measure what you want from a model, not only its loss.
 #
 # This is **overfitting**: the model fits its examples, not the rule behind them. What works against it is called **regularisation**. The best remedy
-# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh. The lowest possible, on
-# average, is 0.414.
+# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 fresh ones; the lowest possible is
+# 0.414 on average.
 #
 # ## 2 A coin for every weight
 #
@@ -226,16 +225,16 @@ def _(r):
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 def networks(weights, masks):
-    figure, grid = plt.subplots(1, 3, figsize=(11.5, 2.9), layout="constrained")
+    figure, grid = plt.subplots(1, 3, figsize=(8.4, 3.2), layout="constrained")
     for axes, (title, mask) in zip(grid, masks.items()):
         for i in range(6):
             for j in range(i + 1):
                 kept = mask[i][j] == 1
                 axes.plot([j, i], [0, 1], color="#0072B2" if kept else "0.7", lw=5 * weights[i][j] if kept else 0.8, ls="-" if kept else ":")
         for at, word in enumerate(tokens):
-            axes.text(at, -0.06, word, ha="center", va="top", fontsize=8)
+            axes.text(at + 0.2, -0.06, word, ha="right", va="top", fontsize=9.5, rotation=50)
             axes.plot(at, 1, "o", color="#b5541c", ms=7)
-        axes.set(title=title, ylim=(-0.25, 1.1))
+        axes.set(title=title, ylim=(-0.45, 1.1))
         axes.set_axis_off()
     return figure
 
@@ -260,11 +259,13 @@ explore(thinned, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # %%
 my_guess = None  # a number
 
-# %%
-beside(my_guess, f"2 to the power of 21, or {2 ** len(weights[weights > 0]):,}")
+# %% jupyter={"source_hidden": true}
+# demonstration: counts them
+beside(my_guess, f"{2 ** len(weights[weights > 0]):,}")
 
 # %% [markdown]
-# All share the same parameters. With p = 0.5, a context vector that relies on a single line loses it in half of the steps.
+# Each of the 21 lines is there or not: 2 to the power of 21. All these networks share the same parameters. With p = 0.5, a context vector that relies on a
+# single line loses it in half of the steps.
 #
 # ## 3 What is scaled, and when
 #
@@ -318,7 +319,7 @@ def _(r):
     r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
-# PyTorch's own is `nn.Dropout`. Here it is applied to 36 ones, then to our sentence's weights: in a head, dropout comes after the softmax.
+# In a head, dropout comes after the softmax. Here is PyTorch's own, `nn.Dropout`, on our sentence's weights.
 #
 # **Predict, then run.** The row of *Your* has a single weight, 1. What can it add up to after dropout with p = 0.5?
 
@@ -327,15 +328,12 @@ my_guess = None  # a number, or several
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(123)
-table(nn.Dropout(0.5)(torch.ones(6, 6)), rows=tokens, columns=tokens)
-print("the weights")
-table(weights, rows=tokens, columns=tokens)
-print("after dropout")
-torch.manual_seed(123)
 dropped_weights = nn.Dropout(0.5)(weights)
 table(dropped_weights, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tolist()])
-beside(my_guess, "0 or 2, one as likely as the other")
+many_sums = torch.stack([nn.Dropout(0.5)(weights).sum(dim=-1) for _ in range(10_000)])  # (10000, 6)
+print("mean of 10,000:  ", [round(s, 1) for s in many_sums.mean(dim=0).tolist()])
+beside(my_guess, many_sums[:, 0].unique().tolist())
 
 # %% [markdown]
 # *Your* kept its only weight, now 2. *journey* lost both. No row adds up to 1, and **nothing divides by the sum afterwards**: only the
@@ -417,6 +415,7 @@ p = 0.5  # then others
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the trained model with smaller weights, and with your Dropout
+torch.manual_seed(123)
 halved, tossed = course_model(), course_model()
 for small, coins in zip(halved.layers(), tossed.layers()):
     small.attention.W_value.weight.data *= 1 - p  # as good as every weight times 1 - p
@@ -428,8 +427,9 @@ for name, one in {"no change": course_model(), f"every weight times {1 - p:g}": 
         scores = one(words)
     found[name] = f"{answers(lambda _: scores, new)['all']:.0%}"
     print(f"{name:>22}: loss {loss_of(lambda _: scores, words, targets).item():.2f}, right answers {found[name]}")
+print("with coins it writes:")
 for _ in range(3):
-    print("with coins it writes:", " ".join(write(tossed, begin("Anna has a ball ."))[1:]))
+    print(fill(" ".join(write(tossed, begin("Anna has a ball ."))[1:]), 76, initial_indent="    ", subsequent_indent="        "))
 beside(my_guess, tuple(found.values())[1:])
 
 # %% [markdown]
@@ -437,7 +437,7 @@ beside(my_guess, tuple(found.values())[1:])
 #
 # Every pass with coins is one of the thinned networks of part 2.
 #
-# **Predict, then run.** At p = 0.5, one of them finds 31% of the answers. Average the probabilities of 32. How many answers are right?
+# **Predict, then run.** At p = 0.5, one of them finds less than a third of the answers. Average the probabilities of 32. How many are right?
 
 # %%
 my_guess = None  # a percentage
@@ -473,8 +473,8 @@ beside(my_guess, by_average[32])
 #
 # So the sum keeps its mean. Its standard deviation is yours to write.
 #
-# **Predict, then run.** A query gives 1/n to each of n keys, all values are 1, and p = 0.5. With one key the sum is 0 or 2: its standard deviation is
-# 1. What is it with four keys, and with sixteen?
+# **Predict, then run.** A query gives 1/n to each of n keys, all values are 1, and p = 0.5. With one key the sum is 0 or 2, and its standard deviation is
+# one. What is it with four keys, and with sixteen?
 
 # %%
 my_guess = None  # a pair of numbers
@@ -516,8 +516,8 @@ def _(r):
     r.conventions(spread_after_dropout, r.normal(2, 3), r.normal(3, 4), p)
 
 # %% [markdown]
-# Two queries look at sixteen words. One gives 0.85 to a single word, the other looks at all equally. Here is one number of their context vectors, in
-# 20,000 draws with p = 0.5, and your formula.
+# Two queries look at sixteen words: one gives 0.85 to a single word, the other looks at all equally. One number of their context vectors, in 20,000 draws
+# with p = 0.5:
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -525,9 +525,10 @@ p = 0.5  # then others
 values = 1 + 0.3 * torch.randn(16, 1)  # (16, 1)
 rows = {"0.85 on one word": torch.tensor([[0.85] + 15 * [0.01]]), "1/16 on each word": torch.full((1, 16), 1 / 16)}
 drawn = {name: (inverted_dropout(row.expand(20_000, 16), p, True) @ values)[:, 0] for name, row in rows.items()}
+print(f"{'':>17}  mean   without dropout   standard deviation   your formula")
 for name, row in rows.items():
-    print(f"{name:>17}: mean {drawn[name].mean():.2f}, without dropout {(row @ values).item():.2f}; "
-          f"standard deviation {drawn[name].std():.2f}, by your formula {spread_after_dropout(row, values, p).item():.2f}")
+    print(f"{name:>17}  {drawn[name].mean():.2f}   {(row @ values).item():>15.2f}   {drawn[name].std():>18.2f}   "
+          f"{spread_after_dropout(row, values, p).item():>12.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -601,6 +602,8 @@ class Head(nn.Module):
         return (self.dropout(weights) * readings).sum(dim=-1)  # (b,)
 
 
+# %% jupyter={"source_hidden": true}
+# the days, and the head's training
 def days(n, seed):
     """Temperatures (n,), and six readings of each (n, 6)."""
     torch.manual_seed(seed)

@@ -29,7 +29,7 @@ from torch import nn
 
 from attention_course import (
     answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, next_words, one_sentence, pairs,
-    panels, progress, rubric, show, stories, table, trace, train, why, without_mask, word_by_word, write,
+    panels, progress, rubric, show, stories, trace, train, why, without_mask, word_by_word, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -73,11 +73,11 @@ def in_eval(module):
 model = course_model(1)  # trained; one head a layer
 unmasked = without_mask(course_model(1))  # the same trained numbers, but no word is hidden from any other
 beginning, told = begin("Anna has a ball . Tom has two books . she"), stories(100, seed=5)
+print(f"{'':>13}  {f'after “{beginning[-1]}”':<22}  right answers to “what”   to “who”")
 for name, one in {"with the mask": model, "without it": unmasked}.items():
-    best = list(next_words(one, beginning).items())[:3]
+    best = ", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(one, beginning).items())[:2])
     shares = answers(word_by_word(one), told)
-    print(f"{name:>13}: {beginning[-1]} " + ", ".join(f"{word} {chance:.2f}" for word, chance in best)
-          + f"; right answers to “what” {shares['what']:.0%}, to “who” {shares['who']:.0%}")
+    print(f"{name:>13}  {best:<22}  {shares['what']:>23.0%}   {shares['who']:>8.0%}")
 
 # %% [markdown]
 # It does. The questions were read word by word, with nothing after the last word. The names asked for are still found, but more than a fifth of the
@@ -101,16 +101,8 @@ recall()
 # %% [markdown]
 # ## 1 A batch of sentences
 #
-# `one_sentence` runs the lines that you wrote in lessons 01 to 03, here with linear layers drawn from seed 123.
-
-# %%
-torch.manual_seed(123)
-layers = [nn.Linear(3, 2, bias=False).to(device) for _ in range(3)]  # query, key, value
-table(one_sentence(inputs, *layers)["context"], rows=tokens, columns=["0", "1"])
-
-# %% [markdown]
 # A **batch** is several sentences in one tensor `(b, n, d_in)`. Ours is `(2, 6, 3)`: the sentence you know, and *one step starts with Your journey*.
-# `nn.Linear` works on the last dimension, so the keys come out as `(2, 6, 2)`. The next step is `keys.T`.
+# `nn.Linear` works on the last dimension, so keys of two numbers come out as `(2, 6, 2)`. In lesson 01 the next step was `keys.T`.
 #
 # **Predict, then run.** What is the shape of `keys.T`?
 
@@ -118,13 +110,15 @@ table(one_sentence(inputs, *layers)["context"], rows=tokens, columns=["0", "1"])
 my_guess = None  # three numbers, (?, ?, ?)
 
 # %%
+torch.manual_seed(123)
+layers = [nn.Linear(3, 2, bias=False).to(device) for _ in range(3)]  # query, key, value
 with torch.no_grad():
     keys = layers[1](batch)  # (2, 6, 2)
 with warnings.catch_warnings(record=True):
     turned = keys.T
 beside(my_guess, tuple(turned.shape))
 try:
-    one_sentence(batch, *layers)
+    one_sentence(batch, *layers)  # the lines that you wrote in lessons 01 to 03
 except RuntimeError as error:
     print(type(error).__name__ + ":", error)
 
@@ -377,8 +371,8 @@ def trained_mask(mask_too):
 fixed, drifted = trained_mask(False), trained_mask(True)
 show(
     panels(
-        heatmap(fixed, tokens, tokens, title="weights, the mask fixed", hidden=future(6), limits=(-1, 1), bar=False),
-        heatmap(drifted, tokens, tokens, title="weights, the mask trained", limits=(-1, 1)),
+        heatmap(fixed, tokens, tokens, title="weights, the mask fixed", hidden=future(6), limits=(0, 1), bar=False),
+        heatmap(drifted, tokens, tokens, title="weights, the mask trained", limits=(0, 1)),
         size=(11, 4.4),
     ),
     "Two heatmaps of weights after training. Left, with the mask fixed, all above the diagonal are hidden. Right, with the mask trained too, "
@@ -570,13 +564,8 @@ def _(r):
 # %% [markdown]
 # Three layers to try. The first has no mask. The second has one, but its softmax was copied from code for one sentence, where dimension 1 is the
 # keys; in a batch it is the queries. The third is by somebody who found `keys.T` failing on a batch and wrote `keys[0].T`.
-#
-# **Predict, then run.** Which of them does `peeks` call looking ahead?
 
 # %%
-my_guess = None  # some of: "no mask", "dim=1", "keys[0].T"
-
-# %% tags=["raises-exception"]
 class NoMask(nn.Module):
     """Lesson 01's layer, for a batch."""
 
@@ -608,6 +597,13 @@ class KeysOfTheFirst(NoMask):
         return queries @ keys[0].T  # (b, n, d) @ (d, n): the shape is right
 
 
+# %% [markdown]
+# **Predict, then run.** Which of them does `peeks` call looking ahead?
+
+# %%
+my_guess = None  # some of: "no mask", "dim=1", "keys[0].T"
+
+# %% tags=["raises-exception"]
 torch.manual_seed(123)
 x = torch.randn(2, 6, 3).to(device)
 found = {name: peeks(module, x) for name, module in {"no mask": NoMask(), "dim=1": SoftmaxOverQueries(), "keys[0].T": KeysOfTheFirst()}.items()}
@@ -682,16 +678,17 @@ def with_your_layers(load):
         own = CausalAttention(48, 48, 48, dropout=0.1)
         if load:
             trained = {name: numbers for name, numbers in block.attention.state_dict().items() if not name.startswith("out_proj")}
-            print("not in the model's file:", own.load_state_dict(trained, strict=False).missing_keys)  # the model makes its mask anew
+            own.load_state_dict(trained, strict=False)  # without a mask: the model's own is a buffer with persistent=False
         block.attention = nn.Sequential(own, block.attention.out_proj)
     return changed.eval()
 
 
 torch.manual_seed(123)
 yours, untrained = with_your_layers(True), with_your_layers(False)
+print(f"{'':>22}  {beginning[-1]} kicks   right answers to “who”   “what”   “where”")
 for name, one in {"the model as it came": model, "your layers": yours, "your layers, untrained": untrained}.items():
     shares = answers(one, told)
-    print(f"{name:>22}: {beginning[-1]} kicks {next_words(one, beginning)['kicks']:.2f}; right answers: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in ("who", "what", "where")))
+    print(f"{name:>22}  {next_words(one, beginning)['kicks']:>9.2f}   {shares['who']:>22.0%}   {shares['what']:>6.0%}   {shares['where']:>7.0%}")
 
 # %% [markdown]
 # With your code the model answers as with its own. What does your second layer look at? The last word sees every word, so its row of weights is a plain
@@ -767,14 +764,11 @@ print(", ".join(f"{word} {chance:.2f}" for word, chance in list(next_words(yours
 explore_story(yours, own, head="1.1")
 
 # %% [markdown]
-# ## 6 What goes wrong in practice
-#
-# **The mask is made in `forward`, on the CPU.** The layer works until somebody moves it. Part 2 says what to use.
-#
 # ## Summary
 #
 # - In a batch, swap the last two dimensions of the keys with `keys.mT`. `.T` reverses all of them, and may raise no error.
-# - **Parameters** are learned. **Buffers** move and are saved with the module, but are not learned. Plain attributes are left behind.
+# - **Parameters** are learned. **Buffers** move and are saved with the module, but are not learned. Plain attributes are left behind,
+#   and a mask made in `forward` has to be told `x.device`.
 # - Cut the mask to the length of the input, and refuse longer input yourself.
 # - The bias of the keys cancels in the softmax.
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.
