@@ -293,7 +293,7 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         grade.manual_score = 1.5
         gradebook.db.commit()
     student = ("--student", "unfinished_half")
-    result = run(graded, "grade", LESSON, *NO_WALL, *student)
+    result = run(graded, "grade", LESSON, "--workers", "1", *NO_WALL, *student)
     assert result.exit_code == 0, result.output
     with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")

@@ -130,6 +130,7 @@ def test_a_run_with_nothing_to_do_starts_no_kernels(
     assert not started
 
 
+@nightly
 def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
     forget(course, results=True)
     assert contents(course) != contents(graded)
