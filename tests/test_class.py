@@ -79,7 +79,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lesson = make_course(root, (), LESSON)
     make_class(lesson, root)
     put_file(lesson, "endless_loop", fill(lesson, reference_answers(lesson) | ENDLESS))
-    command = (sys.executable, str(HERE / "tests" / "impatient.py"), "grade", LESSON, *NO_WALL)
+    command = (sys.executable, str(HERE / "tests" / "small_limits.py"), "grade", LESSON, *NO_WALL)
     result = program(*command, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr
     return root
