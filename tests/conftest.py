@@ -1,5 +1,6 @@
 """What several tests share: a lesson, a course, a way to run commands and rubric cells."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -96,7 +97,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the demonstrations whose output nbval does not compare; running them takes minutes.
 
-    `autograde build --check` runs them and refuses errors.
+    Where a later cell uses what one defines, its definitions alone are run. `autograde build
+    --check` runs all of them and refuses errors.
     """
     found: list[pytest.Item] = []
     needed: dict[Path, set[str]] = defaultdict(set)  # by what runs later in a notebook
@@ -105,15 +107,21 @@ def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
         if cell is None:
             continue
         names, later = names_of(cell.source), needed[item.path]
-        if (
-            is_demonstration(cell.source)
-            and NOT_COMPARED in cell.metadata.get("tags", [])
-            and not names.bound & later
-        ):
-            found.append(item)
-        else:
-            needed[item.path] = later - names.bound | names.needed
+        if is_demonstration(cell.source) and NOT_COMPARED in cell.metadata.get("tags", []):
+            if not names.bound & later:
+                found.append(item)
+                continue
+            definitions = definitions_in(cell.source)
+            if names.bound & later <= names_of(definitions).bound:
+                cell.source, names = definitions, names_of(definitions)
+        needed[item.path] = later - names.bound | names.needed
     return found
+
+
+def definitions_in(code: str) -> str:
+    """Return the functions, classes and imports of a cell, without what computes something."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return "\n".join(ast.unparse(part) for part in ast.parse(code).body if isinstance(part, kinds))
 
 
 # nbgrader asks the program `alembic` for each gradebook that it makes, which takes two seconds.

@@ -73,8 +73,8 @@ def graded(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Grad
         port = str(server.getsockname()[1])
         places = {"COURSE": str(root), "PORT": port, "MARKER": str(marker)}
         hand_in(lesson, places)
-        impatient = str(HERE / "tests" / "impatient.py")
-        result = program(sys.executable, impatient, "grade", NEW, cwd=root)
+        small_limits = str(HERE / "tests" / "small_limits.py")
+        result = program(sys.executable, small_limits, "grade", NEW, cwd=root)
         connections = 0
         try:
             server.accept()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from conftest import HERE, run
+from nightly import few
 
 from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, expected, lint
@@ -288,14 +289,28 @@ def test_two_lessons_of_one_name_are_refused(mine: Lesson) -> None:
     assert f"two lessons have the name '{NAME}'" in said(mine, "build", NAME)
 
 
-@pytest.mark.parametrize("name", SLIPS)
-def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, name: str) -> None:
+def make_slip(lesson: Lesson, name: str) -> Slip:
     slip = SLIPS[name]
-    path = mine.folder / slip.file
+    path = lesson.folder / slip.file
     text = path.read_text()
     assert slip.right in text
     path.write_text(text.replace(slip.right, slip.wrong, 1), errors="surrogateescape")
+    return slip
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, name: str) -> None:
+    slip = make_slip(mine, name)
     assert said(mine, "build", NAME).count(slip.said) == 1
+
+
+SAID_BY_CHECK = "an unknown name in a figure", "a right variant that is wrong", "points in words"
+
+
+@pytest.mark.parametrize("name", few(SLIPS.keys(), *SAID_BY_CHECK))
+def test_check_names_the_same_slips(mine: Lesson, name: str) -> None:
+    """Build and check ask one function for the faults of a lesson."""
+    slip = make_slip(mine, name)
     if name in ONLY_WHEN_RUN:
         checked = run(mine.root, "check", NAME)
         assert checked.exit_code == 0, checked.output
@@ -506,7 +521,7 @@ def test_a_variant_that_fills_a_list_without_end_does_not_fill_the_machine(
     monkeypatch.setattr(reference, "Limits", lambda: Limits(kernel=kernel))
     path = mine.folder / VARIANTS
     path.write_text(path.read_text() + FULL.format(heading="right"))
-    (fault,) = check.judge_variants(mine, mine.exercise("center_rows")).faults
+    (fault,) = check.judge_variants(mine, mine.exercise("center_rows"), [1]).faults
     assert "raises MemoryError" in fault
 
 
@@ -519,7 +534,7 @@ def test_who_has_measured_what_no_tolerance_fits_is_not_sent_to_measure_again(
     mine.tolerance_file.write_text(json.dumps(measured))
     path = mine.folder / VARIANTS
     path.write_text(path.read_text().replace("/ x.shape[-1]", "/ x.shape[0]"))
-    (fault,) = check.check(mine)[0].faults
+    (fault,) = check.judge_variants(mine, mine.exercise("center_rows"), [1]).faults
     assert fault.startswith("the right variant sum_over_count fails “every row has the mean 0”")
     assert todo in fault
 
@@ -553,7 +568,7 @@ def test_a_line_that_only_lacks_another_is_not_what_a_right_variant_fails(mine: 
     path.write_text(path.read_text().replace(by_hand, "x.sum(dim=0) / x.shape[0]"))
     measure(mine, seeds=range(1000, 1012))
     assert read_measured(mine)["center_rows"]["a constant"]["claim"]
-    faults = " ".join(check.check(mine)[0].faults)
+    faults = " ".join(check.judge_variants(mine, mine.exercise("center_rows"), [1]).faults)
     assert "the right variant sum_over_count fails “every row has the mean 0”" in faults
     assert "“a constant”" not in faults
 
@@ -582,7 +597,7 @@ def test_inputs_that_are_not_drawn_from_the_seed_are_named(mine: Lesson) -> None
     text = mine.text.read_text().replace("r.normal(1, 8)", "torch.tensor(np.random.rand(1, 8))")
     mine.text.write_text(text.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
     measure(mine, seeds=[1000, 1001])
-    assert "center_rows: the line “one row” has other inputs each time" in said(mine, "check", NAME)
+    assert "center_rows: the line “one row” has other inputs each time" in said(mine, "build", NAME)
 
 
 ONE_ROW = """

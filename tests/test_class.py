@@ -79,7 +79,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lesson = make_course(root, (), LESSON)
     make_class(lesson, root)
     put_file(lesson, "endless_loop", fill(lesson, reference_answers(lesson) | ENDLESS))
-    command = (sys.executable, str(HERE / "tests" / "impatient.py"), "grade", LESSON, *NO_WALL)
+    command = (sys.executable, str(HERE / "tests" / "small_limits.py"), "grade", LESSON, *NO_WALL)
     result = program(*command, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr
     return root
@@ -293,7 +293,7 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         grade.manual_score = 1.5
         gradebook.db.commit()
     student = ("--student", "unfinished_half")
-    result = run(graded, "grade", LESSON, *NO_WALL, *student)
+    result = run(graded, "grade", LESSON, "--workers", "1", *NO_WALL, *student)
     assert result.exit_code == 0, result.output
     with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")

@@ -9,7 +9,7 @@ import pytest
 from classes import file_of, gradebook_of, reference_answers
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateFeedback
-from pages import outline_of
+from screen_reader import outline_of
 from small_class import LESSON, NOTEBOOK
 
 from autograde.course.config import convert, course_config

@@ -53,7 +53,7 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     (lesson,) = lessons(root).values()
     for student, answer in {"ada": DRAWN, "bob": "", "eve": "plt.bars(RAIN)"}.items():
         hand_in(lesson, student, answer)
-    assert "3 graded" in autograde(root, "grade", *NO_WALL)
+    assert "3 graded" in autograde(root, "grade", "--workers", "1", *NO_WALL)
     return lesson
 
 
@@ -89,7 +89,7 @@ def test_its_student_sees_it_with_the_mark(lesson: Lesson) -> None:
 def test_a_mark_stays_with_its_figure(lesson: Lesson) -> None:
     ada = answer_of(lesson, "ada")
     save(lesson.root, lesson.name, QUESTION, Sent(ada.grade, ada.seen, POINTS, "Clear."))
-    autograde(lesson.root, "grade", *NO_WALL, "--regrade")
+    autograde(lesson.root, "grade", *NO_WALL, "--regrade", "--student", "ada")
     assert not answer_of(lesson, "ada").mark.waits
     hand_in(lesson, "ada", DRAWN, before="RAIN = RAIN[::-1]")
     autograde(lesson.root, "grade", *NO_WALL)

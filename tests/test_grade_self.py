@@ -7,7 +7,7 @@ import pytest
 from classes import wrong_answer
 from click.testing import Result
 from conftest import HERE, run
-from pages import outline_of
+from screen_reader import outline_of
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde import cli

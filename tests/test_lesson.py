@@ -41,7 +41,8 @@ AT_ONCE = [name for name in EXERCISES if name < "05"]
 
 @pytest.mark.parametrize("name", few(EXERCISES.keys(), *AT_ONCE))
 def test_every_variant_is_judged_as_it_should_be(name: str) -> None:
-    checked = check.judge_variants(*EXERCISES[name], seeds=check.CHECKED_SEEDS[:2])
+    """On one seed; a build takes the practice inputs, tests/test_variants.py the other seeds."""
+    checked = check.judge_variants(*EXERCISES[name], seeds=check.CHECKED_SEEDS[1:2])
     assert checked.faults == ()
     assert checked.right >= 2
     assert checked.wrong >= 4

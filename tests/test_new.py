@@ -125,7 +125,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
     answers = {"ada": reference_answers(made), "bob": {EXERCISE: wrong.code}}
     for student, answer in answers.items():
         put_file(made, student, fill(made, answer))
-    result = run(made.root, "grade", NAME, *NO_WALL)
+    result = run(made.root, "grade", NAME, "--workers", "1", *NO_WALL)
     assert result.exit_code == 0, result.output
     ada, bob = (verdict_of(made, student) for student in answers)
     assert ada.points == made.points == 2

@@ -119,6 +119,7 @@ def ran_files(lesson: Lesson) -> dict[str, bytes]:
     return classes.files_in(lesson.root / ".autograde" / "ran")
 
 
+@nightly
 def test_nbgraders_own_command_gives_the_same_points(lesson: Lesson) -> None:
     lesson = built(worth(lesson, apply_mask=5))
     graded(lesson)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
 
-import jobs
 import pytest
+import worker_jobs as jobs
 
 from autograde.grading import workers
 from autograde.grading.limits import Limits
@@ -19,7 +19,7 @@ from autograde.grading.workers import Worker, WorkerDied
 COORDINATOR = """
 import sys
 sys.path.insert(0, {here!r})
-import jobs
+import worker_jobs as jobs
 from autograde.grading.workers import Worker
 if __name__ == "__main__":
     future = Worker().submit(jobs.note_and_wait, {mark!r})

@@ -14,7 +14,7 @@ from big_class import made_up
 from classes import LESSON, NO_WALL, file_of, gradebook_of
 from conftest import run
 from nightly import nightly
-from pages import Outline, outline_of
+from screen_reader import Outline, outline_of
 
 from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson, Written, lessons

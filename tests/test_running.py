@@ -130,6 +130,7 @@ def test_a_run_with_nothing_to_do_starts_no_kernels(
     assert not started
 
 
+@nightly
 def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
     forget(course, results=True)
     assert contents(course) != contents(graded)
@@ -178,7 +179,7 @@ def test_no_page_of_a_students_own_lies_beside_the_feedback(course: Path, graded
 
 @nightly
 def test_killed_before_any_change_it_goes_on_to_the_same_gradebook(graded: Path) -> None:
-    command = [sys.executable, str(Path(__file__).with_name("crash.py")), str(graded)]
+    command = [sys.executable, str(Path(__file__).with_name("kill_coordinator.py")), str(graded)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     counts = json.loads(result.stdout)

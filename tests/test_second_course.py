@@ -199,6 +199,7 @@ later = 1
 """
 
 
+@nightly  # make test installs this course's own wheel, which is made in the same way
 def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None:
     course = tmp_path / "course"
     shutil.copytree(rain, course)

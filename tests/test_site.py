@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 from conftest import HERE
-from pages import Outline, outline_of
+from screen_reader import Outline, outline_of
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.site import LEFT_OUT, MADE, build_site, lesson_page, opening_of, render

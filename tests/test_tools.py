@@ -187,7 +187,12 @@ def test_validate_still_names_a_changed_rubric_and_a_question_without_an_answer(
     assert graded == {"test_peeks", "why_buffer", nb.cells[-1].id}
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in HERE.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "tests/README.md",
+    *(f"docs/{page.name}" for page in HERE.glob("docs/*.md")),
+]
 
 
 def anchors(page: Path) -> set[str]:

@@ -247,5 +247,5 @@ def test_a_misspelt_name_is_answered_with_the_others(names: tuple[str, str], sai
 def test_every_variant_is_judged_as_it_should_be_on_other_seeds(
     lesson: Lesson, exercise: Exercise
 ) -> None:
-    """What an answer earns depends on the inputs drawn; tests/test_lesson.py has the first two."""
+    """What an answer earns depends on the inputs drawn; tests/test_lesson.py has the one before."""
     assert judge_variants(lesson, exercise, seeds=CHECKED_SEEDS[2:]).faults == ()

@@ -1,6 +1,6 @@
 """Kill the coordinator of a class before each thing it writes: what one more run makes of that.
 
-    python tests/crash.py COURSE
+    python tests/kill_coordinator.py COURSE
 
 COURSE is a course that was graded undisturbed. In each trial a copy of it, in which nobody has been
 graded yet, is graded again by a process that kills itself (SIGKILL) before its nth change to the

@@ -1,6 +1,6 @@
 """The `autograde` command with smaller limits, for submissions that try them.
 
-    python tests/impatient.py grade LESSON
+    python tests/small_limits.py grade LESSON
 
 Cells that never end or never answer have a shorter time, kernels less memory, and the messages of
 one submission fewer bytes. Worker processes import this file as well; there the notebooks run.
@@ -17,7 +17,7 @@ RECEIVED_BYTES = 40_000_000
 SMALL = KernelLimits(memory_bytes=1000 * 2**20)
 
 
-def impatient(job, look, alone):
+def with_small_limits(job, look, alone):
     limits = replace(job.limits, received_bytes=RECEIVED_BYTES, kernel=SMALL)
     if any(SILENT.search(code) for _, code in job.cells):
         limits = replace(limits, cell_seconds=CELL_SECONDS)
@@ -33,5 +33,5 @@ else:
     from autograde.sandbox import provisioner
 
     run_job = pipeline.run_job
-    pipeline.run_job = impatient
+    pipeline.run_job = with_small_limits
     provisioner.KernelLimits = lambda: SMALL
