@@ -93,7 +93,7 @@ FAULTS = [
     ),
     Fault(
         "arguments may be changed", "autograde/rubric/probes/recorder.py",
-        "if apart(after, before).distance == 0:", "if True:",
+        "if apart(after, before).distance == 0 and _types(after) == _types(before):", "if True:",
         "tests/test_judge.py::test_a_changed_argument_costs_its_line_alone",
     ),
     Fault(

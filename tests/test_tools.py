@@ -82,13 +82,13 @@ def test_nbval_notices_one_changed_digit(lesson: Lesson, tmp_path: Path) -> None
     shutil.copytree(lesson.solution_notebook.parent, folder)
     path = folder / lesson.solution_notebook.name
     nb = nbformat.read(path, as_version=4)
-    changed = next(cell for cell in nb.cells if "0.5517" in str(cell.get("outputs")))
+    changed = next(cell for cell in nb.cells if "0.9995" in str(cell.get("outputs")))
     # of the other cells it needs what is defined in the first and in answers
     answers = ["setup", *(exercise.name for exercise in lesson.exercises)]
     nb.cells = [cell for cell in nb.cells if grade_id(cell) in answers or cell is changed]
     wrong = copy.deepcopy(changed)
     wrong.id = "wrong"
-    wrong.outputs[0].text = changed.outputs[0].text.replace("0.5517", "0.5518")
+    wrong.outputs[0].text = changed.outputs[0].text.replace("0.9995", "0.9996")
     nb.cells.append(wrong)
     nbformat.write(nb, path)
     result = nbval(path)
