@@ -97,6 +97,11 @@ FAULTS = [
         "tests/test_judge.py::test_a_changed_argument_costs_its_line_alone",
     ),
     Fault(
+        "an argument may take another dtype", "autograde/rubric/probes/recorder.py",
+        " and _types(after) == _types(before):", ":",
+        "tests/test_probes.py::test_an_argument_of_another_dtype_has_changed",
+    ),
+    Fault(
         "an answer may switch gradients off for all", "autograde/rubric/probes/recorder.py",
         "with forked, torch.enable_grad():", "with forked:",
         "tests/test_probes.py::test_gradients_that_an_answer_switched_off_are_on_for_the_next_call",

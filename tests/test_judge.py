@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from conftest import as_cell, make_key, record
@@ -14,6 +15,7 @@ import attention_course  # noqa: F401  # registers its probes and checks
 from autograde.rubric.judge import NOT_WRITTEN, Verdict, judge
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Stop
+from autograde.values.base import Unrecordable
 from autograde.values.dispatch import apart
 
 
@@ -453,6 +455,21 @@ def test_other_inputs_are_no_fault_of_the_answer() -> None:
     verdict = judge(record(softmax_rubric, right, seed=4), make_key(softmax_rubric, right))
     assert verdict.points == 0
     assert "The answer itself is not at fault" in verdict.note
+
+
+def test_inputs_that_an_earlier_grader_could_not_record_are_not_compared() -> None:
+    def lines(r: Any, answer: Callable[..., Any]) -> None:
+        r.call("the first letters", answer, np.array(["Ann", "Bo"], dtype=object))
+
+    def initials(names: Any) -> list[str]:
+        return [name[0] for name in names]
+
+    rubric = as_cell(lines)
+    key = make_key(rubric, initials)
+    (line,) = key.expected.lines
+    case = replace(line.cases[0], before=(Unrecordable("an array of dtype object"),))
+    of_1_0 = replace(key, expected=replace(key.expected, lines=(replace(line, cases=(case,)),)))
+    assert judge(record(rubric, initials), of_1_0, trusted=True).passed
 
 
 def test_a_doubled_line_counts_nothing() -> None:

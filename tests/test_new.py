@@ -256,6 +256,9 @@ def test_a_course_is_named_after_its_folder_in_any_letters(
     making.init(tmp_path / "Größen für Ärzte_2")
     course = read_course(tmp_path / "Größen für Ärzte_2")
     assert (course.title, course.package) == ("Größen für Ärzte 2", "grossen_fur_arzte_2")
+    making.init(tmp_path / "Физика")
+    course = read_course(tmp_path / "Физика")
+    assert (course.title, course.package) == ("Физика", "my_course")
 
 
 def test_its_students_name_the_wheel_in_full(

@@ -1,10 +1,12 @@
 """Each probe records what its sentence says: right answers pass, the mistake it is for does not."""
 
+import random
 from collections.abc import Callable
 from datetime import date, timedelta
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -332,6 +334,41 @@ def test_an_argument_of_another_dtype_has_changed(dtype: str) -> None:
 
     found = failing(lines, lambda table: float(table["x"].sum()), changing)
     assert found == ["leaves its arguments as they were"]
+
+
+def test_an_untouched_nan_among_keys_is_no_change() -> None:
+    def lines(r: Any, answer: Any) -> None:
+        r.call("how many", answer, {np.float64("nan"): r.integer(1, 9)})
+        r.unchanged("leaves its arguments as they were")
+
+    assert failing(lines, len, len) == []
+
+
+@pytest.mark.parametrize(
+    "breaking",
+    [
+        lambda: np.random.set_bit_generator(np.random.PCG64(3)),  # type: ignore[attr-defined]
+        lambda: np.random.set_state(np.random.RandomState(5).get_state()),
+        lambda: random.setstate(random.Random(5).getstate()),  # noqa: S311
+    ],
+)
+def test_an_answer_that_sets_up_generators_spoils_no_other_call(
+    breaking: Callable[[], None],
+) -> None:
+    def lines(r: Any, answer: Any) -> None:
+        r.each("draws", answer, (1,), (2,))
+
+    def drawing(number: int) -> list[float]:
+        return [number * random.random(), number * float(np.random.random())]  # noqa: S311
+
+    def answer(number: int) -> list[float]:
+        result = drawing(number)
+        breaking()
+        return result
+
+    before = np.random.random.__self__, random.getstate()
+    assert failing(lines, drawing, answer) == []
+    assert (np.random.random.__self__, random.getstate()) == before
 
 
 def test_an_argument_that_was_turned_is_put_back() -> None:

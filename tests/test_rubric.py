@@ -278,6 +278,18 @@ def holding(scale: Any) -> nn.Module:
     return module
 
 
+class Renamed(nn.Module):
+    """Holds a parameter under a name of its own; a property has that of the contract."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = nn.Parameter(torch.ones(3))
+
+    @property
+    def scale(self) -> nn.Parameter:
+        return self.own
+
+
 def test_weights_are_loaded_by_name_and_buffers_are_not() -> None:
     module = load(Doubling(3), {"scale": torch.tensor([1.0, 2.0, 3.0])})
     assert module(torch.ones(3)).tolist() == [2.0, 3.0, 4.0]
@@ -290,6 +302,7 @@ def test_weights_are_loaded_by_name_and_buffers_are_not() -> None:
         (nn.ReLU(), "there is no parameter called scale; the layer has no parameters"),
         (holding(torch.ones(3)), "there is no parameter called scale; scale is a Tensor"),
         (holding(nn.Linear(3, 3)), "there is no parameter called scale; scale is a Linear"),
+        (Renamed(), "there is no parameter called scale; scale is a Parameter"),
         (Doubling(4), "scale has the shape (4,), expected (3,)"),
     ],
 )

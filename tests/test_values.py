@@ -16,7 +16,15 @@ import torch
 
 from autograde.values import base
 from autograde.values.base import Structure, Unrecordable, unrecordable
-from autograde.values.dispatch import apart, copied, describe, live, side_by_side, to_plain
+from autograde.values.dispatch import (
+    apart,
+    copied,
+    describe,
+    in_full,
+    live,
+    side_by_side,
+    to_plain,
+)
 from autograde.values.frames import columns_sorted
 from autograde.values.packing import pack, unpack
 
@@ -332,6 +340,19 @@ def test_a_table_shows_the_blanks_of_a_text_and_times_as_pandas_has_them() -> No
     assert [table.rows for table in tables if table] == [(("'2024-01-17'",),), (("2024-01-17",),)]
 
 
+def test_a_label_of_two_lines_takes_one_line_of_a_table() -> None:
+    table = in_full(to_plain(pd.DataFrame({"rain\n(mm)": [1]}, index=["a\nb"])))
+    assert table is not None
+    assert (table.columns, table.labels) == (("rain (mm)",), ("a b",))
+
+
+def test_what_pandas_cannot_make_again_is_left_as_recorded() -> None:
+    made_up = Structure("Column", "datetime64[Nowhere/Town]", {"items": ["2024-01-01"]})
+    index = to_plain(pd.RangeIndex(1))
+    recorded = Structure("Series", "Series", {"name": None, "index": index, "data": made_up})
+    assert live(recorded) is recorded
+
+
 def test_labels_that_only_look_like_those_expected_are_marked() -> None:
     days = to_plain(pd.Series([1], index=pd.DatetimeIndex(["2020-01-01"])))
     texts = to_plain(pd.Series([1], index=["2020-01-01"]))
@@ -361,6 +382,9 @@ TABLE = pd.DataFrame(
         TABLE.columns,
         pd.DataFrame(),
         pd.date_range("2024-01-01", periods=2, tz="Europe/Oslo"),
+        TABLE.set_index("day")["whole"].to_frame().T["2024-01-01"],
+        TABLE.set_index("day").loc["2024-01-03"].iloc[0],
+        TABLE.set_index(["day", "text"]),
         ({"a": [TABLE["day"]]}, 1),
     ],
     ids=lambda value: type(value).__name__,

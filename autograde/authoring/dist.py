@@ -99,6 +99,11 @@ def _project(root: Path) -> dict[str, Any]:
 def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
     """Write packages and the pyproject.toml that builds them, in a new folder."""
     for package in packages:
+        if (folder_of(package) / LESSONS / "__init__.py").is_file():
+            raise CourseError(
+                f"{package}/{LESSONS} is where a wheel has its lessons: give that module another "
+                "name"
+            )
         unwanted = shutil.ignore_patterns(*CACHES, LESSONS)
         shutil.copytree(folder_of(package), folder / package, ignore=unwanted)
     setuptools: dict[str, Any] = {

@@ -82,7 +82,7 @@ def measure(
     text = json.dumps(tolerances, indent=2, ensure_ascii=False) + "\n"
     path = lesson.tolerance_file
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, text.encode())
+        write_whole(path.resolve(), text.encode())
     return [name for name, (_, _, measured) in found.items() if measured]
 
 

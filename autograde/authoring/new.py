@@ -67,14 +67,14 @@ def new(root: Path, name: str, *, plain: bool = False) -> Lesson:
         for path, template in files.items():
             write_whole(path, templates.get_template(template).render(known).encode())
         entry = templates.get_template("entry.toml.j2").render(known)
-        write_whole(curriculum, _with_entry(before, entry, name).encode())
+        write_whole(curriculum.resolve(), _with_entry(before, entry, name).encode())
         lesson = lessons(root)[name]
         measure(lesson)
         sync(lesson)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         if curriculum.read_text(encoding="utf-8") != before:
-            write_whole(curriculum, before.encode())
+            write_whole(curriculum.resolve(), before.encode())
         raise
     return lesson
 
@@ -121,12 +121,14 @@ def init(folder: Path, *, plain: bool = False) -> Lesson:
         OSError: the course cannot be written.
     """
     title = " ".join(re.findall(r"[^\W_]+", normalize("NFC", folder.absolute().name)))
-    plain_letters = normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
-    words = plain_letters.split()
-    if not any(word[0].isalpha() for word in words):
+    if not any(map(str.isalpha, title)):
         raise CourseError(
             f"{folder}: a course is named after its folder; give it a name of letters"
         )
+    plain_letters = normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    words = plain_letters.split()
+    if not any(word[0].isalpha() for word in words):
+        words = ["my", "course"]
     if folder.exists() and any(folder.iterdir()):
         joins = f". How lessons join a course: {manual() / 'plain.md'}"
         more = joins if (folder / CONFIG).is_file() else ""

@@ -208,11 +208,15 @@ def _shown(cell: NotebookNode) -> NotebookNode:
 
 def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
     """Return the tags of what is folded in a cell, and the words to click on."""
+    hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
+    guessed = f"beside({GUESS}" in cell.source  # readers may guess first, too
     if exercise_of(cell):  # open, a right answer's panel would stand below an empty answer
         tag, what = "hide-cell", "the rubric, and what it says of a right answer"
-    elif cell.metadata.get("jupyter", {}).get("source_hidden"):
+    elif hidden and guessed:
+        tag, what = "hide-cell", "the code, and what it is"
+    elif hidden:
         tag, what = "hide-input", "the code"
-    elif f"beside({GUESS}" in cell.source:  # readers may guess first, too
+    elif guessed:
         tag, what = "hide-output", "what it is"
     else:
         return [], {}

@@ -232,6 +232,8 @@ def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
         for name, value in numbers.items()
         if not _is_positive(value)
     ]
+    if _is_positive(memory) and memory < 1:
+        wrong += [f"memory_gb = {memory!r}: a kernel needs 1 at least"]
     wrong += [
         f"needs: {name} = {earlier!r} is no list of exercises here"
         for name, earlier in needs.items()

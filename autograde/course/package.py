@@ -87,7 +87,9 @@ def files_of(package: str) -> list[Path]:
     if not package:
         return []
     folder = folder_of(package)
-    put = {folder / LESSONS, folder / DUE, folder / LICENCE}
+    put = {folder / name for name in (LESSONS, DUE, LICENCE)}
+    if (folder / LESSONS / "__init__.py").is_file():  # a module of the course's own
+        put.remove(folder / LESSONS)
     return [
         path
         for path in sorted(folder.rglob("*"))

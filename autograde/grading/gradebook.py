@@ -117,10 +117,13 @@ def _make(course: CourseDirectory) -> None:
     if url.get_backend_name() != "sqlite" or not url.database or Path(url.database).exists():
         return
     fresh = Path(f"{url.database}.{os.urandom(8).hex()}")
-    Gradebook(f"sqlite:///{fresh}", course.course_id).close()
-    with suppress(FileExistsError):  # the other was first
+    try:
+        Gradebook(f"sqlite:///{fresh}", course.course_id).close()
         os.link(fresh, url.database)
-    fresh.unlink()
+    except OSError:  # the other was first; or there are no links here, and nbgrader makes it
+        pass
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def last_copy(root: Path) -> str:

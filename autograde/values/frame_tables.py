@@ -126,8 +126,9 @@ def kept_alike(column: Plain, expected: Plain) -> Plain:
     if not (isinstance(plain, np.ndarray) and isinstance(expected, np.ndarray)):
         return column
     whole = plain.dtype.kind in "iu" and expected.dtype.kind in "iuf"
-    if whole and (plain == (cast := plain.astype(expected.dtype))).all():
-        return cast
+    with np.errstate(over="ignore"):
+        if whole and (plain == (cast := plain.astype(expected.dtype))).all():
+            return cast
     return plain if plain.dtype == expected.dtype else column
 
 
@@ -174,7 +175,8 @@ def _labels(value: Structure, axis: str, part: slice) -> tuple[str, ...]:
     if axis not in value.parts:
         return ()
     labels = items(value.parts[axis].parts["labels"])[part]
-    return tuple(short(x if isinstance(x, str) else brief(x), 40) for x in labels)
+    texts = (x if isinstance(x, str) else brief(x) for x in labels)
+    return tuple(short(" ".join(text.splitlines()), 40) for text in texts)
 
 
 def in_brief(labels: Plain) -> str:

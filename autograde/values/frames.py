@@ -237,20 +237,40 @@ def describe(value: Structure) -> str:
 
 
 def live(value: Structure) -> Any:
-    """Return the object of pandas that was recorded; text in the dtype that pandas gives it."""
+    """Return the object of pandas that was recorded, with the categories that it has.
+
+    What cannot be made here is returned as recorded, such as one of an unknown time zone.
+    """
+    try:
+        return _live(value)
+    except Exception:  # pandas raises many kinds
+        return value
+
+
+def _live(value: Structure) -> Any:
     pd = import_module("pandas")
     if value.what == "Column":
         return _live_column(value)
     if value.what == "Index":
-        labels, names = value.parts["labels"], value.parts["names"]
+        labels, names = value.parts["labels"], [*map(_live_label, value.parts["names"])]
         if len(names) > 1:
-            return pd.MultiIndex.from_tuples(items(labels), names=names)
+            return pd.MultiIndex.from_tuples(map(_live_label, items(labels)), names=names)
         return pd.Index(_live_column(labels), name=names[0])
-    index = live(value.parts["index"])
+    index = _live(value.parts["index"])
     if value.what == "Series":
-        return pd.Series(_live_column(value.parts["data"]), index, name=value.parts["name"])
+        name = _live_label(value.parts["name"])
+        return pd.Series(_live_column(value.parts["data"]), index, name=name)
     data = {i: _live_column(each) for i, each in enumerate(value.parts["data"])}
-    return pd.DataFrame(data, index).set_axis(live(value.parts["columns"]), axis=1)
+    return pd.DataFrame(data, index).set_axis(_live(value.parts["columns"]), axis=1)
+
+
+def _live_label(label: Plain) -> Any:
+    """Return a name or label with the Timestamps and Timedeltas that were recorded as arrays."""
+    if isinstance(label, tuple):
+        return tuple(map(_live_label, label))
+    pd = import_module("pandas")
+    kind = label.dtype.kind if isinstance(label, np.ndarray) else ""
+    return {"M": pd.Timestamp, "m": pd.Timedelta}[kind](label[()]) if kind else label
 
 
 def _live_column(column: Plain) -> Any:

@@ -10,10 +10,10 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import StringIO
 from math import inf
 from pathlib import Path
@@ -192,12 +192,13 @@ def interrupted_after(seconds: float, cpu_seconds: float = inf) -> Iterator[None
     """
     thread, late, over = ctypes.c_ulong(get_ident()), False, Event()
     stop = ctypes.py_object(KeyboardInterrupt)
-    until, used = time.monotonic() + seconds, time.process_time()
+    until, clock = time.monotonic() + seconds, _processor_clock()
+    used = clock()
 
     def interrupt() -> None:
         nonlocal late
         while not over.wait(AGAIN_SECONDS if late else min(seconds, 0.5)):
-            late = time.monotonic() >= until or time.process_time() - used >= cpu_seconds
+            late = time.monotonic() >= until or clock() - used >= cpu_seconds
             if late:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, stop)
 
@@ -215,6 +216,13 @@ def interrupted_after(seconds: float, cpu_seconds: float = inf) -> Iterator[None
     finally:  # the interrupt may have kept the first one from it
         over.set()
         timer.join()
+
+
+def _processor_clock() -> Callable[[], float]:
+    """Return a clock of the processor time of this thread, or, on Windows, of its process."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return time.process_time
+    return partial(time.clock_gettime, time.pthread_getcpuclockid(get_ident()))
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from random import getstate, setstate
+from random import seed as seed_random
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.calls import (
@@ -179,15 +181,15 @@ class Recorder(Draws):
     def _as_in_a_new_process(self, line: str) -> Iterator[None]:
         """Seed `random`, NumPy and torch for one call; leave the student's own state as it was."""
         seed = int(seeded(self.seed, self.exercise, line, "torch").integers(2**31))
-        before, numpys = random.getstate(), np.random.get_state()
-        random.seed(seed)
-        np.random.seed(seed)
+        before, numpys = getstate(), get_bit_generator()
+        seed_random(seed)
+        set_bit_generator(np.random.MT19937(seed))  # the answer may put another there
         try:
             with self._torch_seeded(seed):
                 yield
         finally:
-            random.setstate(before)
-            np.random.set_state(numpys)
+            setstate(before)
+            set_bit_generator(numpys)
 
     @contextmanager
     def _torch_seeded(self, seed: int) -> Iterator[None]:
@@ -242,7 +244,7 @@ def _types(value: Plain) -> Any:
         case list() | tuple():
             return [*map(_types, value)]
         case dict():
-            return {key: _types(item) for key, item in value.items()}
+            return {repr(key): _types(item) for key, item in value.items()}  # nan is not nan
         case Structure():
             return value.name, _types(value.parts)
     return dtype_of(value) if hasattr(value, "dtype") else type(value)

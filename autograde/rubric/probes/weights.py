@@ -45,13 +45,13 @@ def parameter(module: nn.Module, name: str) -> nn.Parameter:
     """Return a module's parameter.
 
     Raises:
-        ContractBroken: there is none of this name.
+        ContractBroken: none is registered under this name.
     """
-    try:
-        return module.get_parameter(name)
-    except AttributeError:
-        missing = f"there is no parameter called {name}{_instead(module, name)}"
-        raise ContractBroken(missing) from None
+    # `get_parameter` would take an attribute, such as a property, that an optimizer does not see
+    found = dict(module.named_parameters(remove_duplicate=False)).get(name)
+    if found is None:
+        raise ContractBroken(f"there is no parameter called {name}{_instead(module, name)}")
+    return found
 
 
 def _instead(module: nn.Module, name: str) -> str:
