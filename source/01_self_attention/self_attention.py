@@ -126,14 +126,14 @@ for name in deciding:
     in_each_place(f"without {name}", without[name])
 in_each_place("without 2.1 and 2.2", means(lambda words: animal(both, words)))
 print(f"(without any other head no share moves by more than {max(moves):.2f})")
-print("\nhow much of its weight the last word gives to the place, in head 1.1")
+print("\nhow much of its weight the last word gives to the place, in head 1.1 (an equal share: 0.09)")
 in_each_place("bat", looks_at_its_place(model))
 in_each_place("lamp", looks_at_its_place(model, "lamp"))
 in_each_place("bat, not trained", looks_at_its_place(new_model()))
 
 # %% [markdown]
-# Head 1.1 alone: without it nearly every bat is an animal, in the gym too. The head turns the bat into wood. 2.1 and 2.2 look at the gym as well;
-# without both, the four numbers hardly move. **Where a head looks does not say whether that matters.**
+# Head 1.1 alone. A bat is an animal unless something says otherwise: without 1.1 nearly every bat is one, in the gym too. The head turns the bat into
+# wood. 2.1 and 2.2 look at the gym as well; without both, the four numbers hardly move. **Where a head looks does not say whether that matters.**
 #
 # It is the *bat* that asks: a *lamp* hardly looks at its place. And head 1.1 gives the barn 0.98, though without it the bat in the barn is an animal all the
 # same: a head may look where it need not.
@@ -250,7 +250,7 @@ print("words that match themselves best:", int((raw.argmax(dim=-1) == torch.aran
 # ```
 #
 # Scores are then dot products of queries with keys. Head 1.1 has learned two such matrices, from 48 numbers to 12. Try them. (The model keeps the matrices
-# of four heads in one `nn.Linear`, whose weight is stored transposed: (d_out, d_in). Its first 12 rows are head 1.1's.)
+# of four heads in one `nn.Linear`, whose weight is stored transposed, one row for each number that comes out. Its first 12 rows are head 1.1's.)
 
 # %% tags=["raises-exception"]
 attention = model.layers()[0].attention
@@ -381,8 +381,8 @@ for d_k, spread in zip(sizes, spreads):
 # %% [markdown]
 # The standard deviation is the square root of `d_k`, so it grows by a factor of 4. (Each of the `d_k` products has variance 1, and the variances of
 # independent numbers add up.) Divide the scores by that root, and their standard deviation is 1 at every key size. **The keys of head 1.1 have twelve
-# numbers, and the square root of 12 is 3.46: is that your number?** What does that do to the softmax? Six random keys, and the largest of the six weights, averaged
-# over 500 queries:
+# numbers, and the square root of 12 is 3.46: is that near your number?** What does the division do to the softmax? Six random keys, and the largest of
+# the six weights, averaged over 500 queries:
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -539,7 +539,6 @@ show(
 #               ->   weights (n, n)   ->   context (n, d_out)
 # ```
 #
-# - Create them in this order. (The numbers below depend on it, your points do not.)
 # - Which number is `d_k` now? Look at the shape of a key.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v1", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -581,7 +580,7 @@ def _(r):
 #
 # ### Exercise: `SelfAttention_v2` (2 points)
 #
-# The same layer, with three `nn.Linear` layers of the same names, created in the same order. They have a bias only when `qkv_bias=True`.
+# The same layer, with three `nn.Linear` layers of the same names, created in the same order (the numbers below depend on it, your points do not). They have a bias only when `qkv_bias=True`.
 # Copy your first layer, and change how queries, keys and values are made.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}

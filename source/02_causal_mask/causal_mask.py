@@ -581,7 +581,7 @@ def not_masked(scores, d_k):
 
 
 gym, better = "Tom is in the gym . he sees a bat", {}
-print(f"{'':>20}  loss   right in one pass   word by word   “the” looks at “gym”")
+print(f"{'':>20}  loss   right in one pass   word by word   in 2.2 “the” looks at “gym”")
 with torch.no_grad():
     for name, changed in {
         "the model's own mask": model,
@@ -591,18 +591,19 @@ with torch.no_grad():
     }.items():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
         loss, ahead = loss_of(changed, *pairs(new_stories)).item(), attention_of(changed, begin(gym))[1, 1, 4, 5]  # head 2.2
-        print(f"{name:>20}  {loss:.2f}   {in_one_pass:>17.0%}   {in_turn:>12.0%}   {ahead:>20.2f}")
+        print(f"{name:>20}  {loss:.2f}   {in_one_pass:>17.0%}   {in_turn:>12.0%}   {ahead:>27.2f}")
         better[name] = "in one pass" if in_one_pass > in_turn else "word by word"
 beside(my_guess, better["not renormalised"])
 
 # %% [markdown]
-# Without a mask *the* looks at *gym*, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
+# Without a mask *the* looks at *gym* in head 2.2, the very word it has to predict. With your mask the trained model works as it was trained. Without renormalising, or
 # without any mask, the same parameters make a worse model. Read word by word, most answers come back, as nothing follows the last
 # word. But not all: which words still see too much, and who reads them? (Lesson 05 opens with the answer.)
 #
 # A mask may hide the distant past as well. In a **window** of three words, each word sees itself and the two before it.
 #
-# **Predict, then run.** In the gym a bat is made of wood. What is the largest window in which it comes alive?
+# **Predict, then run.** In the gym a bat is made of wood. What is the largest window in which *eat* and *sleep*
+# are likelier than *fall* and *break*?
 
 # %%
 my_guess = None  # a number of words, from 1 to 11
@@ -626,8 +627,8 @@ for size in range(11, 0, -1):
 beside(my_guess, next((size for size, yes in alive.items() if yes), "in none"))
 
 # %% [markdown]
-# With six words in view *bat* still sees *gym*; with five it does not, and **no word between hands the gym on**. Now look at it: press words, and try the
-# other masks.
+# With six words in view *bat* still sees *gym*; with five it does not. Layer 2 could get it from a word that saw *gym* in layer 1, but **no word between
+# hands the gym on**. Press words, and try the other masks.
 
 # %% tags=["raises-exception"]
 # demonstration: what the words look at, with your mask

@@ -123,7 +123,7 @@ recall()
 # %% [markdown]
 # ## 1 Learned by heart
 #
-# On new stories the loss was lowest at step 100 (stopping there is called **early stopping**), then it rose by nearly half.
+# Measured every 25 steps, the loss on new stories was lowest at step 100 (stopping there: **early stopping**), then it rose by nearly half.
 #
 # **Predict, then run.** At the end 14% of the answers in new stories are right. What share was right at step 100?
 
@@ -167,14 +167,14 @@ show(
 # demonstration: the words of the new stories at step 100 and at step 300
 targets = pairs(new)[1]
 real = targets >= 0  # without what fills up short stories
-print("       first choice right   loss there   where wrong: how sure   loss there")
+print("       first choice right   loss where right   where wrong: how sure   loss where wrong")
 for i in (lowest, len(plain) - 1):
     at = plain[i][1]
     sure, first = at["scores"].softmax(dim=-1).max(dim=-1)  # its first choice, and how sure it is of that
     hit, miss = real & (first == targets), real & (first != targets)
     losses = nn.functional.cross_entropy(at["scores"].flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
-    print(f"step {at['step']}   {hit.sum() / real.sum():>15.0%}   {losses[hit].mean():>10.2f}   "
-          f"{sure[miss].mean():>21.0%}   {losses[miss].mean():>10.2f}")
+    print(f"step {at['step']}   {hit.sum() / real.sum():>15.0%}   {losses[hit].mean():>16.2f}   "
+          f"{sure[miss].mean():>21.0%}   {losses[miss].mean():>16.2f}")
 softer = nn.functional.cross_entropy((at["scores"] / 1.5).flatten(0, 1), targets.flatten())
 print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it was {at['loss']:.2f}")
 
@@ -319,7 +319,7 @@ def _(r):
     r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
-# In a head, dropout comes after the softmax. Here is PyTorch's own, `nn.Dropout`, on our sentence's weights.
+# In a head, dropout comes after the softmax. Here is PyTorch's `nn.Dropout` on our sentence's weights.
 #
 # **Predict, then run.** The row of *Your* has a single weight, 1. What can it add up to after dropout with p = 0.5?
 
@@ -779,7 +779,7 @@ remember("")
 #   in 9.1. There p is the probability to keep.
 # - Wager, Wang and Liang, *Dropout Training as Adaptive Regularization*, 2013.
 # - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018, section 4.1: the first GPT, 0.1 in every place.
-# - The six tokens, their vectors, the seeds 123 and 789, and the tables after `nn.Dropout`: Sebastian Raschka, *Build a Large Language Model (From
+# - The six tokens, their vectors, the seeds 123 and 789, and the table after `nn.Dropout`: Sebastian Raschka, *Build a Large Language Model (From
 #   Scratch)*, 2024, chapter 3.
 #
 # *Using Colab or another hosted service?* Get `attention_notebooks-….whl` where you got the lesson, put it beside the notebook, run

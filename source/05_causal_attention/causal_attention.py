@@ -381,7 +381,7 @@ show(
 beside(my_guess, round(drifted[future(6)].max().item(), 2))
 
 # %% [markdown]
-# **The rule is trained away**, because looking at the next word is the best way to predict it. (The last row predicts nothing, so nothing trains it.) And
+# **The rule is trained away**, because looking at the next word is the best way to predict it. (Some weights are even negative. The last row predicts nothing, so nothing trains it.) And
 # a mask that is *added* to the scores, or one that says where to *fill* in -inf? One training step shows what reaches them.
 
 # %%
@@ -678,7 +678,7 @@ def with_your_layers(load):
         own = CausalAttention(48, 48, 48, dropout=0.1)
         if load:
             trained = {name: numbers for name, numbers in block.attention.state_dict().items() if not name.startswith("out_proj")}
-            own.load_state_dict(trained, strict=False)  # without a mask: the model's own is a buffer with persistent=False
+            own.load_state_dict(trained, strict=False)  # the file has no mask: the model's is a buffer with persistent=False
         block.attention = nn.Sequential(own, block.attention.out_proj)
     return changed.eval()
 
@@ -767,8 +767,7 @@ explore_story(yours, own, head="1.1")
 # ## Summary
 #
 # - In a batch, swap the last two dimensions of the keys with `keys.mT`. `.T` reverses all of them, and may raise no error.
-# - **Parameters** are learned. **Buffers** move and are saved with the module, but are not learned. Plain attributes are left behind,
-#   and a mask made in `forward` has to be told `x.device`.
+# - **Parameters** are learned. **Buffers** move and are saved with the module, but are not learned. Plain attributes are left behind.
 # - Cut the mask to the length of the input, and refuse longer input yourself.
 # - The bias of the keys cancels in the softmax.
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.

@@ -904,7 +904,7 @@ beside(my_guess, changed[0][0])
 
 # %% [markdown]
 # Perhaps head 1.3 notes *whose* place this is. Try it at *outside*: switch it off, then let it take its result from the other story, where *she's*
-# outside. Where is Tom, and where does the last word look in head 2.4? What does 1.3 look at, from *outside* and from *upstairs*?
+# outside. Where is Tom, and where does the last word look in head 2.4? What does 1.3 look at from *outside*, in either story?
 
 # %% tags=["raises-exception"]
 things = "Anna has a ball . Tom has two books ."
@@ -912,8 +912,8 @@ whose = "he's outside . she's upstairs", "she's outside . he's upstairs"
 explore_story(yours, *(f"{things} {acts} . where is Tom ? he's" for acts in whose), head="1.3", word="outside")
 
 # %% [markdown]
-# Off, it changes nothing. With its result from the other story Tom is upstairs, and 2.4 looks away from *outside*. But 1.3 hardly looks at *he's*.
-# Does a boy's place need it?
+# Off, the answer stays. With the other story's result Tom is upstairs, and 2.4 looks away from *outside*. From there 1.3 looks at *she's*, hardly
+# at *he's*. Does a boy's place need it?
 #
 # **Predict, then run.** What percentage stays right with 1.3 off at the girl's place alone? At the boy's?
 
@@ -950,12 +950,13 @@ for name, named in {"1.3 off at hers": off_at_hers, "1.3 off at his": off_at_his
 she, he = (torch.isin(ids, torch.tensor(encode(words))) for words in (["she", "she's"], ["he", "he's"]))  # (b, n)
 with torch.no_grad():
     looks = four_heads.attention_weights(ids)[0]  # (b, 4, n, n)
+print("looks, from her place at she, she's   from his at he, he's")
 for head in range(4):
-    print(f"1.{head + 1} looks from her place at she, she's by {(looks[row, head, her_place] * she).sum(dim=-1).mean():.2f}, from his at he, he's by {(looks[row, head, his_place] * he).sum(dim=-1).mean():.2f}")
+    print(f"1.{head + 1} {(looks[row, head, her_place] * she).sum(dim=-1).mean():32.2f} {(looks[row, head, his_place] * he).sum(dim=-1).mean():22.2f}")
 
 # %% [markdown]
-# **Two steps.** In layer 1, at the girl's place, head 1.3 reads *she* and **marks the place**. The boy's place needs no mark: it is the other one. (As in
-# lesson 01: an animal, unless something says otherwise.) In layer 2 the answering word **fetches** its place, by 2.4, with help from 2.1. Exchange the
+# **Two steps.** In layer 1, at the girl's place, head 1.3 reads *she* and **marks the place**. The boy's place hardly needs one: it is the other. (As
+# lesson 01's bat is an animal without head 1.1.) In layer 2 the answering word **fetches** its place, by 2.4, with help from 2.1. Exchange the
 # marks, and most answers name the other person's place; exchange what 1.1 passes on, and hardly any do. (The mark is not all: even with all four heads
 # exchanged, a third stay right.)
 #
@@ -1032,7 +1033,7 @@ print(f"the sixteen results dealt out at random: two heads are as far ahead in {
 
 # %% [markdown]
 # Three starts with one head reach 100%: one head *can*. Two heads do better on average, but chance alone gives such a lead one time in ten. Train
-# one yourself.
+# your own.
 #
 # **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one?
 

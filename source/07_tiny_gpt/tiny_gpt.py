@@ -870,7 +870,7 @@ def two_steps(one):
     for heads, (right, others) in named.items():
         print(f"{heads:>10} exchanged at ?: the right name {right:4.0%}, the other {others:4.0%}")
     his, hers = (looks[[words[-2] == pronoun for words, *places in asked], 1].mean(dim=0).tolist() for pronoun in ("he", "she"))  # for each head of layer 2
-    print(f"{'from ?, in':>10} {'who is he ?':>22} {'who is she ?':>22}\n{'to':>10} {'his name':>13} {'he':>8} {'her name':>13} {'she':>8}")
+    print(f"{'from ?':>10} {'who is he ?':>22} {'who is she ?':>22}\n{'in head':>10} {'to his name':>13} {'to he':>8} {'to her name':>13} {'to she':>8}")
     for head, ((his_name, _, he), (her_name, _, she)) in enumerate(zip(his, hers)):
         print(f"{'2.' + str(head + 1):>10} {his_name:13.2f} {he:8.2f} {her_name:13.2f} {she:8.2f}")
     return [others for _, others in named.values()]
@@ -881,8 +881,8 @@ beside(my_guess, f"{max(two_steps(yours)[:4]):.0%}")
 
 # %% [markdown]
 # **1.4 carries the pronoun to `?`**: it gives *he* or *she* 0.90 of its weight, where 0.04 would be an equal share. Exchange what it found, and every
-# answer names the other person. The other three heads, the baseline, change nothing. **Layer 2 uses it to find the name**: his in 2.3 and 2.4, hers in
-# 2.2. As in lesson 06, one layer prepares a word and the next one reads it.
+# answer names the other person. The other three heads, the baseline, change nothing. **Layer 2 then looks at the name**: at his in 2.3 and 2.4, at hers
+# in 2.2. As in lesson 06, one layer prepares a word and the next one reads it.
 #
 # **Predict, then run.** And the model that you trained? Exchange *all* that layer 1 finds for `?`. What percentage names the other person?
 
@@ -894,16 +894,16 @@ my_guess = None  # a percentage, such as 50
 beside(my_guess, f"{two_steps(student)[-1]:.0%}")
 
 # %% [markdown]
-# In our run none: what layer 1 finds for `?` makes no difference. There is only one step, and you can see it. Where does `?` look in head 2.1, for *she*
-# and for *he*? Under *who is she ?*, let 2.1 take its result from *who is he ?*.
+# In our run none: what layer 1 finds for `?` does not tell *he* from *she*. Where is the first step, then? Look where `?` looks in head 2.1, for *she* and
+# for *he*. Under *who is she ?*, let 2.1 take its result from *who is he ?*. Then put it back, and switch each head of layer 1 off at *she*.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on the model that you trained
 explore_story(student, *(f"{told_so_far} {ask}" for ask in ["who is she ?", "who is he ?"]), head="2.1")
 
 # %% [markdown]
-# Ours looks at the boy's name. But if *she* is there, it looks at *she*: a boy, unless something says otherwise, like the bat of lesson 01. (Where it then
-# gets *Mia* from, we did not find.) A chain of heads, a **circuit**, is a finding about one set of weights; measure again before you claim it for
+# Ours looks at the boy's name; under *who is she ?* it looks at *she*. With its result from *he* the next word is *Max*, and with layer 1 off at *she*, too:
+# a boy, unless something says otherwise. So there are two steps here as well, but **the first is at the pronoun**. A chain of heads, a **circuit**, is a finding about one set of weights; measure again before you claim it for
 # another.
 #
 # ### Which parts does it need?

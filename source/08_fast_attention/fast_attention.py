@@ -92,7 +92,7 @@ print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorc
 
 # %% [markdown]
 # The numbers are the same, the memory is not. A matrix of 4,096 × 4,096 takes 64 MiB, and two are held at once, scores and weights. The result takes
-# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without holding them all at once? You build it:
+# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without holding all at once? You build the answer:
 # **FlashAttention**.
 #
 # - You read a softmax in blocks, and merge attention over parts of the keys.
@@ -475,7 +475,7 @@ def _(r):
     r.conventions(tiled_attention, *pairs, 2, True)
 
 # %% [markdown]
-# The six tokens with the matrices of lesson 05, in blocks of two.
+# The six tokens with head 0 of lesson 06, in blocks of two.
 
 # %% tags=["raises-exception"]
 block = 2  # then others: which numbers change?
@@ -507,10 +507,10 @@ def times_more(block, n=4096, d=64):
 
 
 beside(my_guess, round(times_more(128), 1))
-print("times more, by block:", ", ".join(f"{block}: {times_more(block):.1f}" for block in (8, 16, 32, 64, 256, 512)))
+print("the matrix moves, by block of the tiles:", ", ".join(f"{block}: {times_more(block):.1f} times as much" for block in (8, 16, 64, 256, 512)))
 
 # %% [markdown]
-# Small tiles move *more* than the matrix; large ones less, until they no longer fit into fast memory. Measure, also with gradients.
+# Small tiles move *more* than the matrix. Large ones move less, but must fit into fast memory. Measure, also with gradients.
 
 # %% seconds=15 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
@@ -716,7 +716,7 @@ for name in ("bfloat16", "(n, d)"):
 
 # %% [markdown]
 # On a CPU it takes all that have four dimensions; on a GPU it refuses float32 and `attn_mask`, too. With `(n, d)` PyTorch makes the matrix, without a word.
-# On the H200 (eight heads, 4,096 tokens, causal) FlashAttention took 0.17 ms and cuDNN's tiles, which PyTorch chooses itself, 0.12 (0.29 with a mask). In
+# On the H200 (eight heads, 4,096 tokens, causal) FlashAttention took 0.17 ms, PyTorch's own choice 0.12, like cuDNN's tiles (0.29 with a mask). In
 # float32 other tiles take over: 0.87.
 #
 # ## 7 A sliding window, and your code in the trained model

@@ -719,7 +719,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {readable(whole):>12} {readable(2e9 * billions):>8}")
 
 # %% [markdown]
-# At its full length the cache of a single text is larger than Llama 3.1 8B itself. A server keeps one for every text.
+# Larger than Llama 3.1 8B itself is, at full length, the cache of a single text. A server keeps one for every text.
 
 # %% [markdown]
 # ## 6 Why large models write slowly
@@ -939,7 +939,7 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 # ## 8 What goes wrong in practice
 #
 # With your cache the model goes on from *Anna has a ball .*: once right, once with the top left mask, once with each new word at position 0, once with
-# the last text still in the cache.
+# the cache not emptied.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: writes four times, three of them wrongly
@@ -993,7 +993,7 @@ beside(my_guess, "".join(letters[name] for name in ("right", "top left", "positi
 
 # %% [markdown]
 # - **The top left mask.** Prefill is right, and so is the first word; every later word sees the first token of the text alone.
-# - **Position 0.** A new word comes in alone and is taken for the first.
+# - **Position 0.** Each step feeds the new word at position 0 again.
 # - **Not emptied.** The new story is read as the last one's continuation. Hence `reset()`.
 # - **The text is longer than the context.** Dropping the oldest words does not work: all others move to another position, so their keys change. So this
 #   cache refuses what does not fit.
