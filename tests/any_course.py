@@ -202,10 +202,11 @@ TASKS = {
         (
             "def names(n):\n    return np.array([f'row {i}' for i in range(n)], dtype='U20')",
             "def names(n):\n    return np.char.add('row ', np.arange(n).astype(str))",
+            "def names(n):\n    return ('row ' + pd.Series(range(n)).astype(str)).to_numpy()",
         ),
         (
             "def names(n):\n    return np.array([f'row{i}' for i in range(n)])",
-            "def names(n):\n    return np.array([f'row {i}' for i in range(n)], dtype=object)",
+            "def names(n):\n    return [f'row {i}' for i in range(n)]",
         ),
     ),
     "by_city": Task(

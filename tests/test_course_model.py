@@ -95,8 +95,8 @@ def text_of(lesson: str) -> str:
 def test_numbers_in_the_text_of_lessons_are_those_of_the_card() -> None:
     card = CARD["models"]["heads_4"]
     assert (
-        f"has a loss of {card['loss']:.3f} on {CARD['held_out']['n']:,} stories drawn afresh. "
-        f"The lowest possible, on average, is {CARD['floor']:.3f}"
+        f"has a loss of {card['loss']:.3f} on {CARD['held_out']['n']:,} fresh ones; "
+        f"the lowest possible is {CARD['floor']:.3f} on average"
     ) in text_of("04_dropout")
     recipe = f"{CARD['training']['n']:,} stories and {CARD['steps']:,} steps"
     assert recipe in text_of("07_tiny_gpt")

@@ -73,7 +73,7 @@ def test_what_nbgrader_failed_to_grade_is_no_zero(course: Path, tmp_path: Path) 
     assert f"{LESSON}: handed in and not graded, so without a score: 2 (ada, kim)" in said
     assert "to be graded by hand" not in said
     head, *rows = exported(tmp_path / "course", "moodle", LESSON)
-    (row,) = (row for row in rows if "ada@example.org" in row)
+    (row,) = (row for row in rows if "ada" in row)
     assert dict(zip(head, row, strict=True))["Grade"] == ""
 
 
@@ -115,11 +115,11 @@ def test_canvas(course: Path) -> None:
 def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
     head, *rows = exported(course, "moodle", LESSON)
     found = {row["ID number"]: row for row in (dict(zip(head, r, strict=True)) for r in rows)}
-    assert found["4711"]["Identifier"] == "Participant 4711"
+    assert found["ada"]["Identifier"] == "Participant 4711"
     assert found["1234"]["Identifier"] == "Participant 1234"
     assert found["1234"]["Grade"] == ""
     assert found["bob"]["Identifier"] == ""
-    assert found["4711"]["Grade"] == found["4711"]["Maximum Grade"] == "13.0"
+    assert found["ada"]["Grade"] == found["ada"]["Maximum Grade"] == "13.0"
     # Moodle refuses a file without these three; an empty column of comments would delete them
     assert {"Identifier", "Grade", "Last modified (grade)"} <= set(head)
     assert "Feedback comments" not in head

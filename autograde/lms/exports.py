@@ -217,8 +217,7 @@ class MoodleExporter(GradeExporter):
             if found and not own:
                 lost.append(printable(student.id))
             rows.append([
-                own and f"Participant {own}", full, student.lms_user_id or student.id,
-                student.email,
+                own and f"Participant {own}", full, student.id, student.email,
                 "Graded" if found else "No submission",
                 _counts(found), lesson.max_score, "Yes", found and found.timestamp, "",
             ])  # fmt: skip
