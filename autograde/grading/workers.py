@@ -216,10 +216,13 @@ class Worker(ThreadPoolExecutor):
         resource_tracker.ensure_running()  # the first time it unblocks Ctrl-C
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         context = get_context("forkserver")
-        os.environ["AUTOGRADE_PACKAGE"] = self._package
         context.set_forkserver_preload([PRELOADED])
-        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
-        self._process = pool.submit(os.getpid).result(LIMITS.hung_seconds)
+        os.environ["AUTOGRADE_PACKAGE"] = self._package
+        try:
+            pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
+            self._process = pool.submit(os.getpid).result(LIMITS.hung_seconds)
+        finally:
+            os.environ.pop("AUTOGRADE_PACKAGE", None)  # nothing else is to import it
         if self._ended:
             self._kill()
         return pool

@@ -151,6 +151,9 @@ def test_generate_gives_what_build_gives(
         # its preview is the folder, in Lab's own file browser
         assignment(inside, LESSON).locator("td.preview a").click()
         expect(in_files(seen.page, f"{NOTEBOOK}.ipynb")).to_be_visible()
+        # nbgrader deletes the folder of a refused lesson, and Lab would say so in a dialog
+        seen.page.locator(".jp-BreadCrumbs-home").first.click()
+        expect(in_files(seen.page, "nbgrader_config.py")).to_be_visible()
 
 
 def test_a_lesson_with_faults_is_refused_with_our_words(
