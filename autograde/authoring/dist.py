@@ -25,7 +25,6 @@ ABOUT = {
     "license": "BSD-3-Clause",
 }
 """What an index shows of it."""
-"""The licence asks that its text goes wherever the code goes."""
 OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
 """A link of a page of the manual to a file outside the manual."""
 SETUPTOOLS = 77

@@ -23,6 +23,7 @@ NEEDED = "requirements.txt"
 CACHES = {"__pycache__", ".ipynb_checkpoints"}
 
 LICENCE = "LICENSE"
+"""The licence asks that its text goes wherever the code goes."""
 
 
 def make_importable(root: Path) -> None:

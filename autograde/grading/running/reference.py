@@ -117,8 +117,8 @@ class Program:
     ) -> Recording:
         """Return what the rubric of an exercise records with this seed.
 
-        A call that takes longer than a cell may in grading is interrupted, as it is there, and one
-        that takes more processor time than this.
+        It is interrupted when it takes longer than a cell may in grading, as it is there, or more
+        processor time than `cpu_seconds`.
 
         Raises:
             CourseError: the lesson has no such rubric, it opens another, or it fails before that.
