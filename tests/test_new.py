@@ -238,21 +238,24 @@ def test_init_touches_no_course_and_says_how_lessons_join_one(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == [CONFIG]
 
 
-@pytest.mark.parametrize("name", ["class", "json"])
-def test_lessons_can_import_the_package_of_a_course_of_any_name(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`init` makes the course's files alone, and this process does not import its package."""
     monkeypatch.setattr(making, "make_importable", lambda _: None)
     monkeypatch.setattr(making, "new", lambda *_, **__: None)
+
+
+@pytest.mark.parametrize("name", ["class", "json"])
+def test_lessons_can_import_the_package_of_a_course_of_any_name(
+    name: str, tmp_path: Path, without_lessons: None
+) -> None:
     making.init(tmp_path / name)
     assert (tmp_path / name / f"{name}_course" / "__init__.py").is_file()
 
 
 def test_a_course_is_named_after_its_folder_in_any_letters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, without_lessons: None
 ) -> None:
-    monkeypatch.setattr(making, "make_importable", lambda _: None)
-    monkeypatch.setattr(making, "new", lambda *_, **__: None)
     making.init(tmp_path / "Größen für Ärzte_2")
     course = read_course(tmp_path / "Größen für Ärzte_2")
     assert (course.title, course.package) == ("Größen für Ärzte 2", "grossen_fur_arzte_2")
@@ -261,12 +264,8 @@ def test_a_course_is_named_after_its_folder_in_any_letters(
     assert (course.title, course.package) == ("Физика", "my_course")
 
 
-def test_its_students_name_the_wheel_in_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_students_name_the_wheel_in_full(tmp_path: Path, without_lessons: None) -> None:
     """On Windows nobody puts a file's name in place of a `*`, and pip finds no file called that."""
-    monkeypatch.setattr(making, "make_importable", lambda _: None)
-    monkeypatch.setattr(making, "new", lambda *_, **__: None)
     making.init(tmp_path / "my-course")
     guide = (tmp_path / "my-course" / GUIDE).read_text()
     assert re.findall("pip install (.+)", guide) == ["my_course-0.1.0-py3-none-any.whl"]
