@@ -27,7 +27,7 @@ from autograde.grading.reading.restore import MORE, restore
 from autograde.grading.record import Record, marks_of
 from autograde.grading.submission import GRADED, Marks
 from autograde.marking.answers import read_question
-from autograde.report.classdata import EMPTY, WAITING, read_class
+from autograde.report.classdata import EMPTY, SCORED, WAITING, read_class
 
 LESSON = "02_causal_mask"
 
@@ -98,8 +98,9 @@ def by_hand_of(lesson: Lesson) -> int:
 
 
 def in_report(lesson: Lesson, student: str) -> float | str:
-    data = read_class(lesson)
-    return next(each for each in data.submissions if each.student == student).written["why_zero"]
+    """The score of the answer, or its state if it has none."""
+    row = read_class(lesson).row_of[student, "why_zero", ""]
+    return row.points if row.state == SCORED else row.state
 
 
 def page(lesson: Lesson, student: str) -> str:
