@@ -222,7 +222,7 @@ def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
     page = outline_of(render(data))
     assert page.faults() == []
     assert (2, "Written answers") in page.headings
-    assert "why_zero2 2111.75 2 (1 ×), 1.5 (1 ×)" in page.text  # noqa: RUF001
+    assert "why_zero2\n2111.75\n2 (1 ×), 1.5 (1 ×)" in page.text  # noqa: RUF001
     head, rows = tables(data)["lines"]
     found = [dict(zip(head, row, strict=True)) for row in rows if row[1] == "why_zero"]
     assert {row["student"]: (row["state"], row["points"]) for row in found} == answers
