@@ -51,6 +51,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("grading/feedback.py", SHOWS),
         ("grading/templates/graded_notebook/index.html.j2", SHOWS),
         ("cli.py", ""),
+        ("commands/for_a_class.py", ""),
         ("report/class_report.html.j2", ""),
         ("lessons/02_causal_mask/causal_mask.ipynb", ""),
         ("due.toml", ""),

@@ -12,7 +12,7 @@ from conftest import run
 from downloads import zipped
 from nbgrader.api import Grade
 
-from autograde import terminal
+from autograde.commands import terminal
 from autograde.course.lessons import Lesson, lessons
 from autograde.grading.gradebook import odd_due_date
 from autograde.lms.exports import export_grades
