@@ -1,11 +1,19 @@
 """The cells of a notebook that the lesson has named, and what their names say."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograde.values.text import digest
 
 if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
     from nbformat import NotebookNode
+
+    from autograde.course.lessons import Lesson
+
+ANSWER = {"grade": False, "solution": True, "locked": False}
+RUBRIC = {"grade": True, "solution": False, "locked": True}
+WRITTEN = {"grade": True, "solution": True, "locked": False}
+OTHER = {"grade": False, "solution": False, "locked": True}
+"""What nbgrader has to know of a named cell; OTHER are questions and what is given."""
 
 
 def grade_id(cell: "NotebookNode") -> str | None:
@@ -33,3 +41,41 @@ def id_of_text(cell: "NotebookNode") -> str:
 def named_cells(nb: "NotebookNode") -> dict[str, "NotebookNode"]:
     """Return the cells of a notebook that have an nbgrader name, by that name."""
     return {name: cell for cell in nb.cells if (name := grade_id(cell))}
+
+
+def listed_cells(lesson: "Lesson") -> dict[str, dict[str, Any]]:
+    """Return what nbgrader has to know of each cell that the curriculum wants, by its name."""
+    listed: dict[str, dict[str, Any]] = {}
+    for each in lesson.exercises:
+        listed[each.name] = ANSWER
+        listed[each.rubric_cell] = RUBRIC | {"points": _plain(each.points)}
+    for question in lesson.written:
+        listed[question.question_cell] = OTHER
+        listed[question.name] = WRITTEN | {"points": _plain(question.points)}
+    return listed
+
+
+def _plain(points: float) -> float:
+    return int(points) if points.is_integer() else points
+
+
+def describe(nb: "NotebookNode", lesson: "Lesson") -> "NotebookNode":
+    """Complete the cells of a lesson's text, of which the author writes only the names.
+
+    What else a head says of type and points counts for nothing. Rubric cells are folded, and an
+    error in a cell that is graded does not end Run All.
+    """
+    listed = listed_cells(lesson)
+    for cell in nb.cells:
+        name, metadata = cell.metadata.pop("grade_id", None) or grade_id(cell), cell.metadata
+        metadata.pop("nbgrader", None)
+        if not isinstance(name, str):
+            continue
+        about = listed.get(name, OTHER)
+        metadata["nbgrader"] = {"grade_id": name, "schema_version": 3, "task": False, **about}
+        if about["grade"] and cell.cell_type == "code":
+            tags = [tag for tag in metadata.get("tags", []) if tag != "raises-exception"]
+            metadata["tags"] = ["raises-exception", *tags]
+            if about["locked"]:
+                metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
+    return nb
