@@ -339,7 +339,7 @@ def test_a_missing_file_is_named(mine: Lesson, file: str, command: str) -> None:
 def with_next_rows(lesson: Lesson) -> Lesson:
     """Add an exercise that calls the first one. It has no variants yet."""
     text, heads = lesson.text.read_text(), re.compile(r"(?=^# %%)", re.M)
-    cells = [cell for cell in heads.split(text) if '_id": "center' in cell or "test_cen" in cell]
+    cells = [cell for cell in heads.split(text) if 'grade_id="center' in cell or "test_cen" in cell]
     added = "".join(cells).replace("center_rows", "next_rows")
     added = added.replace("return x - x.mean(dim=-1, keepdim=True)", "return center_rows(x)")
     lesson.text.write_text(f"{text}\n{added}")
