@@ -110,7 +110,7 @@ def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
     page.get_by_text("Advanced Tools").click()
     for name, metadata in cells_of_the_table().items():
         code_cell(page, block(name).splitlines()[-2].strip()).locator(".cm-content").click()
-        editor = page.locator(".jp-JSONEditor", has_text="Cell Metadata")
+        editor = page.locator(".jp-CellMetadataEditor")
         editor.locator(".cm-content").fill(metadata)
         editor.get_by_title("Commit changes to data").click()
     person.save(page)
