@@ -72,7 +72,7 @@ def _lint_cells(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     for number, cell in enumerate(nb.cells):
         name = grade_id(cell)
         if name in listed:
-            kind = "markdown" if listed[name] == OTHER else "code"
+            kind = "markdown" if listed[name] is OTHER else "code"
             if cell.cell_type != kind and name not in by_hand:
                 yield f"{name} is a {cell.cell_type} cell; it should be a {kind} cell"
         elif name and (exercise_of(cell) or BEGIN in cell.source):

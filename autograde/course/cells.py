@@ -1,6 +1,6 @@
 """The cells of a notebook that the lesson has named, and what their names say."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from autograde.values.text import digest
 
@@ -13,7 +13,7 @@ ANSWER = {"grade": False, "solution": True, "locked": False}
 RUBRIC = {"grade": True, "solution": False, "locked": True}
 WRITTEN = {"grade": True, "solution": True, "locked": False}
 OTHER = {"grade": False, "solution": False, "locked": True}
-"""What nbgrader has to know of a named cell; OTHER are questions and what is given."""
+"""What nbgrader has to know of a named cell; others are questions and what a lesson gives."""
 
 
 def grade_id(cell: "NotebookNode") -> str | None:
@@ -43,20 +43,14 @@ def named_cells(nb: "NotebookNode") -> dict[str, "NotebookNode"]:
     return {name: cell for cell in nb.cells if (name := grade_id(cell))}
 
 
-def listed_cells(lesson: "Lesson") -> dict[str, dict[str, Any]]:
+def listed_cells(lesson: "Lesson") -> dict[str, dict[str, bool]]:
     """Return what nbgrader has to know of each cell that the curriculum wants, by its name."""
-    listed: dict[str, dict[str, Any]] = {}
+    listed: dict[str, dict[str, bool]] = {}
     for each in lesson.exercises:
-        listed[each.name] = ANSWER
-        listed[each.rubric_cell] = RUBRIC | {"points": _plain(each.points)}
+        listed |= {each.name: ANSWER, each.rubric_cell: RUBRIC}
     for question in lesson.written:
-        listed[question.question_cell] = OTHER
-        listed[question.name] = WRITTEN | {"points": _plain(question.points)}
+        listed |= {question.question_cell: OTHER, question.name: WRITTEN}
     return listed
-
-
-def _plain(points: float) -> float:
-    return int(points) if points.is_integer() else points
 
 
 def describe(nb: "NotebookNode", lesson: "Lesson") -> "NotebookNode":
@@ -71,11 +65,14 @@ def describe(nb: "NotebookNode", lesson: "Lesson") -> "NotebookNode":
         metadata.pop("nbgrader", None)
         if not isinstance(name, str):
             continue
-        about = listed.get(name, OTHER)
-        metadata["nbgrader"] = {"grade_id": name, "schema_version": 3, "task": False, **about}
-        if about["grade"] and cell.cell_type == "code":
+        kind = listed.get(name, OTHER)
+        metadata["nbgrader"] = {"grade_id": name, "schema_version": 3, "task": False, **kind}
+        if kind["grade"]:
+            points = lesson.graded_cells[name]
+            metadata["nbgrader"]["points"] = int(points) if points.is_integer() else points
+        if kind["grade"] and cell.cell_type == "code":
             tags = [tag for tag in metadata.get("tags", []) if tag != "raises-exception"]
             metadata["tags"] = ["raises-exception", *tags]
-            if about["locked"]:
-                metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
+        if kind is RUBRIC:
+            metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
     return nb
