@@ -55,7 +55,7 @@ AT_ONCE = [
     "starts in its files", "leaves no file behind", "leaves no process behind",
     "is ended for its memory", "has a control group", "has a user of its own", "has its own iopub",
     "comes from a template without a network", "finds a new template",
-    "is interrupted", "dies by exit", "restarts", "draws what no other draws",
+    "is interrupted", "dies by exit", "draws what no other draws",
 ]  # fmt: skip
 """What `make test` asks of a kernel's life, too."""
 LIVES = [
@@ -178,7 +178,7 @@ def test_a_kernel(said: dict[str, str], user: list[str], name: str) -> None:
 def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
     user = ordinary_user.command(tmp_path, ordinary_user.STAY)
     lives = [
-        "starts in its files", "is interrupted", "restarts", "leaves no process behind",
+        "starts in its files", "is interrupted", "leaves no process behind",
         "is ended for its memory", "finds a new template", "dies with the template",
     ]  # fmt: skip
     kernel = {"who": "print(open('/proc/self/uid_map').read())"}

@@ -88,17 +88,6 @@ async def is_interrupted() -> bool:
         return "KeyboardInterrupt" in await cell and "2" in await k.run("print(1 + 1)")
 
 
-async def restarts() -> bool:
-    async with kernel() as k:
-        await k.run("x = 1")
-        await k.manager.restart_kernel(now=True)
-        await k.client.wait_for_ready(timeout=30)
-        fresh = "NameError" in await k.run("x")
-        await k.manager.restart_kernel()
-        await k.client.wait_for_ready(timeout=30)
-        return fresh and "3" in await k.run("print(3)")
-
-
 async def shuts_down_when_asked() -> bool:
     async with kernel() as k:
         provisioner = k.manager.provisioner
@@ -230,7 +219,7 @@ async def is_interrupted_for_a_list_without_end() -> bool:
 
 
 async def of_no_cell_is_not_interrupted() -> bool:
-    """As other tools run it, who do not say where a cell begins."""
+    """As nbgrader runs a plain assignment: it does not say where a cell begins."""
     async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
         said = await k.run("import time\nwhile time.process_time() < 2.5: pass\nprint('through')")
         return "through" in said
@@ -424,7 +413,6 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "leaves no file behind": leaves_no_file_behind,
     "sees no sign in what was read": sees_no_sign_in_what_was_read,
     "is interrupted": is_interrupted,
-    "restarts": restarts,
     "shuts down when asked": shuts_down_when_asked,
     "dies by exit": lambda: dies_by("import os\nos._exit(7)", 7),
     "dies by a signal": lambda: dies_by("import os\nos.kill(os.getpid(), 9)", -9),

@@ -1,7 +1,4 @@
-"""Kernels for jupyter_client, with a wall or without, reached through files, not by network.
-
-A walled kernel has a provisioner of its own, which other tools choose by the kernelspec's name.
-"""
+"""Kernels for jupyter_client, with a wall or without, reached through files, not by network."""
 
 import asyncio
 import json
@@ -14,14 +11,13 @@ import time
 from array import array
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager, KernelManager
+from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from autograde.course.lessons import CourseError, find_root, read_course
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.both_sides import (
@@ -43,8 +39,6 @@ WATCHES_FIRST = -10
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
-COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
-"""A folder with one of these is not copied to a kernel."""
 
 
 def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
@@ -54,7 +48,6 @@ def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits
-    provisioner.own_folder = True
     provisioner.package = package
     manager.provisioner = provisioner
     return manager
@@ -81,10 +74,8 @@ class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
     limits = KernelLimits()
-    own_folder = False
-    """Whether the folder in which it starts was made for it, whatever is called what in there."""
-    package: str | None = None
-    """The package of the course that it sees; None: that of the course around its folder."""
+    package = ""
+    """The package of the course that it sees."""
     kernel: template.Kernel | None = None
     folder: int | None = None
     code: int | None = None
@@ -121,15 +112,9 @@ class WalledProvisioner(KernelProvisionerBase):
         # without epoll watches, ZeroMQ ends this process, the grader, as it opens a socket
         if what := watches_used_up():
             raise RuntimeError(f"the {what} of this user are used up")
-        folder = Path(kwargs.get("cwd") or Path.cwd())
-        hidden = not self.own_folder and _is_course(folder)
-        if self.package is None:
-            self.package = _package_around(folder)
-        files = [] if hidden else list(visible_files(folder))
-        self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
-        self.scarce, self.used, self.ended_here = "", None, False
+        files = list(visible_files(Path(kwargs["cwd"])))
         for attempt in range(ATTEMPTS):
-            self.kernel = kernel = self._ask()
+            self.kernel = kernel = template.take(self.limits, self.package)
             try:
                 template.send_files(kernel.line, files)
             except BaseException:
@@ -150,13 +135,6 @@ class WalledProvisioner(KernelProvisionerBase):
         self.connection_info = info
         return self.connection_info
 
-    def _ask(self) -> template.Kernel:
-        """Ask for a new kernel; on a restart with the old key, which clients know."""
-        if self.folder is not None:
-            key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, self.limits, self.package or "")
-        return template.take(self.limits, self.package or "")
-
     async def _ready(self, line: socket.socket) -> str | None:
         """Wait until the kernel is ready, and take the folder with its sockets.
 
@@ -175,11 +153,7 @@ class WalledProvisioner(KernelProvisionerBase):
         with suppress(OSError):  # it has ended, or only root may raise it
             self.first = os.pidfd_open(sender)
             os.setpriority(os.PRIO_PROCESS, sender, WATCHES_FIRST)
-        if self.folder is None:
-            (self.folder,) = descriptors
-        else:  # after a restart the address stays, so that clients find the new sockets
-            os.dup2(descriptors[0], self.folder, inheritable=False)
-            os.close(descriptors[0])
+        (self.folder,) = descriptors
         return None
 
     async def poll(self) -> int | None:
@@ -300,7 +274,7 @@ class WalledProvisioner(KernelProvisionerBase):
         """Release the kernel's sockets; hanging up ends the kernel if it still lives."""
         self._hang_up()
         await self._all_gone()
-        if self.folder is not None and not restart:
+        if self.folder is not None:
             os.close(self.folder)
             self.folder = None
 
@@ -331,16 +305,3 @@ def received(line: socket.socket) -> tuple[bytes, int, list[int]] | None:
     sender, _, _ = CREDENTIALS.unpack(about.get(socket.SCM_CREDENTIALS, bytes(CREDENTIALS.size)))
     descriptors = array("i", about.get(socket.SCM_RIGHTS, b"")).tolist()
     return message, sender, descriptors
-
-
-def _package_around(folder: Path) -> str:
-    """Return the package of the course in which a folder lies, or ""."""
-    try:
-        return read_course(find_root(folder.absolute())).package
-    except CourseError:  # it lies in none
-        return ""
-
-
-def _is_course(folder: Path) -> bool:
-    """Return whether this is a course or a home folder, which no kernel should get a copy of."""
-    return folder == Path.home() or any((folder / name).exists() for name in COURSE_FILES)

@@ -127,7 +127,7 @@ def take(limits: KernelLimits, package: str) -> Kernel:
         if _fits(spare, limits, package):
             return spare
         spare.close()
-    return ask(secrets.token_hex(32), limits, package)
+    return _ask(limits, package)
 
 
 def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
@@ -136,12 +136,12 @@ def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
     return same and template is _template and template.usable and template.package == package
 
 
-def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
+def _ask(limits: KernelLimits, package: str) -> Kernel:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
     """
-    environment = _environment()
+    environment, key = _environment(), secrets.token_hex(32)
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
     request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
     asked = current(package)

@@ -26,7 +26,7 @@ LATE = (
     "IPython.core.logger", "IPython.core.magics", "IPython.core.oinspect",
     "IPython.core.pylabtools", "IPython.extensions.storemagic", "IPython.paths",
     "ipywidgets", "jedi", "matplotlib_inline.backend_inline", "multiprocessing.util", "psutil",
-    "sqlite3", "stack_data", "tornado.platform.asyncio", "tqdm.auto", "zmq.asyncio",
+    "sqlite3", "stack_data", "tornado.platform.asyncio", "zmq.asyncio",
     "zmq.eventloop.zmqstream",
 )  # fmt: skip
 
