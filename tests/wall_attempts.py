@@ -238,7 +238,7 @@ SAYS = {
     ),
     "advice that is not followed": (
         "import ctypes, torch\nlibc = ctypes.CDLL(None)\nfile = os.open(torch.__file__, os.O_RDONLY)\n"
-        "print(os.preadv(file, [bytearray(1)], 0), os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED),\n"
+        "print(os.preadv(file, [bytearray(1)], 0), os.posix_fadvise(-1, 0, 0, os.POSIX_FADV_DONTNEED),\n"
         "      *(libc.madvise(1, 4096, advice) for advice in (20, 21, 4)))",
         "1 None 0 0 -1",
     ),

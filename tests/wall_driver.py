@@ -15,13 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import torch
 from wall_attempts import NO_GROUP, NO_USERS
 from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.both_sides import KernelLimits
-from autograde.sandbox.wall import KERNEL_UIDS, inside, root_may_mount
+from autograde.sandbox.wall import KERNEL_UIDS, root_may_mount
 
 
 async def starts_in_its_files() -> bool:
@@ -45,39 +44,6 @@ async def leaves_no_file_behind() -> bool:
     )
     said = [await one_cell(look_and_leave) for _ in range(2)]
     return said == ["[] [] False\n"] * 2
-
-
-READ = """
-import mmap, os, resource
-def from_disk(paths):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
-    for path in paths:
-        with open(path, 'rb') as file, mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ) as m: m[0]
-    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
-"""
-FORGET = """
-for path in PATHS:
-    with open(path) as file: os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-"""
-
-
-async def sees_no_sign_in_what_was_read() -> bool:
-    """Which parts of files Linux has in memory is the same for all, whoever read what before."""
-    some = sorted(Path(torch.__file__).parent.glob("_inductor/**/*.py"))[-120:]
-    paths, signs = [str(inside(path)) for path in some[:100]], str(inside(some[100]))
-    forget = f"import os\nPATHS = {list(map(str, some))}\n{FORGET}"
-    run_python(forget)  # nobody has it in memory now
-    template.close()
-    async with kernel() as sender:
-        await sender.run(READ)
-        for n in range(0, 100, 10):  # looking at a file puts it in memory
-            said = await sender.run(f"print(from_disk({paths[n : n + 10]}))")
-            if said == "0\n":
-                break
-            await asyncio.sleep(1)
-        await sender.run(f"PATHS = [{signs!r}]\n{FORGET}")
-    async with kernel() as receiver:
-        return said == "0\n" == await receiver.run(f"{READ}\nprint(from_disk([{signs!r}]))")
 
 
 async def is_interrupted() -> bool:
@@ -411,7 +377,6 @@ async def is_gone_when_the_run_is_killed() -> bool:
 LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "starts in its files": starts_in_its_files,
     "leaves no file behind": leaves_no_file_behind,
-    "sees no sign in what was read": sees_no_sign_in_what_was_read,
     "is interrupted": is_interrupted,
     "shuts down when asked": shuts_down_when_asked,
     "dies by exit": lambda: dies_by("import os\nos._exit(7)", 7),
@@ -443,7 +408,6 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 
 
 LATER = {
-    "sees no sign in what was read",
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "replaces one that died as it waited",
     "is gone when the run is killed",
