@@ -29,7 +29,7 @@ from autograde.sandbox import control_groups, host_limits
 from autograde.sandbox.both_sides import MACHINES, KernelLimits
 from autograde.sandbox.control_groups import divided
 from autograde.sandbox.inside import supervisor
-from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
+from autograde.sandbox.wall import UNUSED_UIDS, exposed, missing, root_may_mount
 
 possible = platform.machine() in MACHINES and not any(
     subprocess.run(["sh", "-c", line], capture_output=True).returncode for line in TRIES
@@ -185,6 +185,11 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
     said = drive({"lives": lives, "kernels": [kernel]}, user)
     assert [name for name in lives if said[name] != "yes"] == []
     assert int(said["who"].split()[1]) in UNUSED_UIDS
+
+
+def test_a_course_may_not_lie_in_what_kernels_see() -> None:
+    assert "lies in /usr/share, which every kernel can read" in exposed(Path("/usr/share/course"))
+    assert exposed(Path("/usr/local/share/course")) == ""
 
 
 TRY_GROUPS = """
