@@ -62,7 +62,7 @@ LIVES = [
     *AT_ONCE,
     "is ended for its processor time", "is ended for its page tables",
     "ends though nothing watches it", "goes by a name that is no text",
-    "is ended for what its sockets hold", "of a killed run leaves no group",
+    "is ended for what its sockets hold",
     "is stopped though it ignores signals", "dies with the template",
     "is gone when the run is killed",
     "shuts down when asked", "dies by a signal",

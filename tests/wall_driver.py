@@ -229,25 +229,6 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
         return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
 
 
-async def of_a_killed_run_leaves_no_group() -> bool | str:
-    code = (
-        "from autograde.sandbox import control_groups as c\n"
-        "from autograde.sandbox.both_sides import KernelLimits\n"
-        "import os, signal\n"
-        "print(c.make(KernelLimits()) or '', flush=True)\n"
-    )
-    killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()
-    if not killed:
-        return NO_GROUP
-    ended = run_python(code).stdout.split()
-    return len(ended) == len(killed) and not any(map(os.path.exists, killed + ended))
-
-
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 async def is_stopped_though_it_ignores_signals() -> bool:
     async with kernel() as k:
         k.client.execute(
@@ -393,7 +374,6 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,
     "has a control group": has_a_control_group,
     "is ended for what its sockets hold": is_ended_for_what_its_sockets_hold,
-    "of a killed run leaves no group": of_a_killed_run_leaves_no_group,
     "is stopped though it ignores signals": is_stopped_though_it_ignores_signals,
     "outlives the interrupt of a cell": outlives_the_interrupt_of_a_cell,
     "has its own iopub": has_its_own_iopub,
@@ -411,7 +391,6 @@ LATER = {
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "replaces one that died as it waited",
     "is gone when the run is killed",
-    "of a killed run leaves no group",
     "is interrupted", "is stopped though it ignores signals", "outlives the interrupt of a cell",
 }  # fmt: skip
 """Some of these kill the template that the others share. Some block this process. Some interrupt a
