@@ -17,6 +17,7 @@ from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
+from traitlets import Dict
 
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
@@ -73,21 +74,14 @@ def end_kernel(manager: AsyncKernelManager) -> None:
 class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
-    limits = KernelLimits()
-    package = ""
+    limits: KernelLimits
+    package: str
     """The package of the course that it sees."""
     kernel: template.Kernel | None = None
     folder: int | None = None
-    code: int | None = None
-    reason: str = ""
+    said: Any = Dict()
+    """What the kernel's first process has said of it, by name: see `supervisor`."""
     cell = 0
-    interrupted: int | None = None
-    """The number of the cell that the wall interrupted."""
-    by = ""
-    """The limit that it was interrupted for."""
-    scarce: str = ""
-    """What the kernel's user had used up at some time, if anything."""
-    used: tuple[float, float] | None = None
     first: int | None = None
     """The first process of the kernel's namespace: Linux ends all the others before it."""
     ended_here = False
@@ -159,23 +153,18 @@ class WalledProvisioner(KernelProvisionerBase):
     async def poll(self) -> int | None:
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
         if self.kernel is None:
-            return self.code if self.code is not None else 0
+            return int(self.said.get("exit", 0))
         while found := received(self.kernel.line):
             message, _, _ = found
-            if not message:
-                if self.code is None:
-                    self.code = -signal.SIGKILL
-                killed = self.code == -signal.SIGKILL and not self.reason
-                group = self.kernel.group
-                if killed and group and control_groups.ran_out_of_memory(group):
-                    self.reason = MEMORY
-                return self.code
-            said = json.loads(message)
-            self.code, self.reason = said.get("exit"), said.get("reason", "")
-            self.interrupted = said.get("interrupted", self.interrupted)
-            self.by = said.get("by", self.by)
-            self.scarce = said.get("scarce", self.scarce)
-            self.used = said.get("used", self.used)
+            if message:
+                self.said |= json.loads(message)
+                continue
+            code = int(self.said.setdefault("exit", -signal.SIGKILL))
+            killed = code == -signal.SIGKILL and not self.said.get("reason")
+            group = self.kernel.group
+            if killed and group and control_groups.ran_out_of_memory(group):
+                self.said["reason"] = MEMORY
+            return code
         return None
 
     async def wait(self) -> int | None:
@@ -199,25 +188,30 @@ class WalledProvisioner(KernelProvisionerBase):
     async def why_it_was_interrupted(self) -> str:
         """Return the limit that made the wall interrupt the cell, or "" if it did not."""
         await self.poll()
-        if self.interrupted != self.cell:
+        if self.said.get("interrupted") != self.cell:
             return ""
-        if self.by == CELL_MEMORY:
+        if self.said["by"] == CELL_MEMORY:
             return f"used more than {self.limits.cell_memory_bytes // 2**20} MB of memory"
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
 
     async def seconds_used(self) -> tuple[float, float]:
         """Return the processor seconds used for this cell, and for all; 0 if nobody says so."""
-        self.used = None
+        self.said.pop("used", None)
         self.order(SAY_TIME)
         until = time.monotonic() + ANSWER_SECONDS
-        while await self.poll() is None and self.used is None and time.monotonic() < until:
+        while await self.poll() is None and "used" not in self.said and time.monotonic() < until:
             await asyncio.sleep(0.01)
-        return self.used or (0.0, 0.0)
+        cell, notebook = self.said.get("used", (0.0, 0.0))
+        return cell, notebook
+
+    def scarce(self) -> str:
+        """Return what the kernel's user had used up at some time, or "" if nothing."""
+        return str(self.said.get("scarce", ""))
 
     def killed(self) -> bool:
         """Return whether a signal ended the kernel, for no limit of its own."""
-        signalled = self.code is not None and self.code < 0
-        return signalled and not self.reason and not self.ended_here
+        signalled = self.said.get("exit", 0) < 0
+        return signalled and not self.said.get("reason") and not self.ended_here
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""
@@ -225,9 +219,10 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def why_it_died(self) -> str:
         """Return the limit that made the wall end the kernel, or "" if it did not."""
-        if self.reason == MEMORY:
+        reason = self.said.get("reason")
+        if reason == MEMORY:
             return f"it used more than {self.limits.memory_bytes // 2**20} MB of memory"
-        if self.reason == PROCESSOR:
+        if reason == PROCESSOR:
             return f"it used more than {self.limits.cpu_seconds} s of processor time"
         return ""
 

@@ -25,8 +25,6 @@ CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",
     "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
 }  # fmt: skip
-PASSED_ON = ("NBGRADER_EXECUTION",)
-"""The only environment variables that reach a kernel."""
 MAX_FILES_BYTES = 200_000_000
 """Twice what a student may hand in: the lesson has files of its own."""
 ASK_SECONDS = 20
@@ -91,7 +89,6 @@ class Kernel:
 
     line: socket.socket
     key: str
-    environment: dict[str, str]
     limits: KernelLimits
     template: Template
     group: Path | None
@@ -131,9 +128,9 @@ def take(limits: KernelLimits, package: str) -> Kernel:
 
 
 def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
-    same = spare.environment == _environment() and spare.limits == limits
     template = spare.template
-    return same and template is _template and template.usable and template.package == package
+    same = spare.limits == limits and template.package == package
+    return same and template is _template and template.usable
 
 
 def _ask(limits: KernelLimits, package: str) -> Kernel:
@@ -141,9 +138,9 @@ def _ask(limits: KernelLimits, package: str) -> Kernel:
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
     """
-    environment, key = _environment(), secrets.token_hex(32)
+    key = secrets.token_hex(32)
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
-    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    request = {"connection": connection, "limits": asdict(limits)}
     asked = current(package)
     group = control_groups.make(limits)
     try:
@@ -159,11 +156,7 @@ def _ask(limits: KernelLimits, package: str) -> Kernel:
         if group:
             control_groups.remove(group)
         raise
-    return Kernel(line, key, environment, limits, asked, group)
-
-
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return Kernel(line, key, limits, asked, group)
 
 
 def current(package: str) -> Template:

@@ -55,6 +55,7 @@ ENVIRONMENT = {
     "LOGNAME": "student",
     "LANG": "C.UTF-8",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "NBGRADER_EXECUTION": "autograde",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
