@@ -223,12 +223,7 @@ def readable() -> dict[Path, Path]:
     packages = (path for path in sys.path if path.endswith("-packages"))
     paths += [Path(path) for path in packages if path != site.getusersitepackages()]
     paths += map(Path, OF_THE_SYSTEM)
-    places = {inside(path): path for path in paths if path.exists()}
-    outer: dict[Path, Path] = {}
-    for place in sorted(places, key=lambda place: len(place.parts)):
-        if not any(place.is_relative_to(other) for other in outer):
-            outer[place] = places[place]
-    return outer
+    return {inside(path): path for path in sorted(paths) if path.exists()}
 
 
 def root_may_mount() -> bool:
