@@ -64,14 +64,17 @@ class Template:
     def ask(self, request: dict[str, Any], procs: list[int]) -> socket.socket:
         """Ask for a kernel, in the control group whose cgroup.procs this is; return its line.
 
+        If the template has ended, so has the line.
+
         Raises:
-            OSError: the template has ended.
+            OSError: the template does not read the request in time.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self.line, [message], [theirs.fileno(), *procs])
+            with suppress(BrokenPipeError, ConnectionResetError):
+                socket.send_fds(self.line, [message], [theirs.fileno(), *procs])
         return ours
 
     def close(self) -> None:
@@ -145,13 +148,7 @@ def _ask(limits: KernelLimits, package: str) -> Kernel:
     group = control_groups.make(limits)
     try:
         with control_groups.open_procs(group) as procs:
-            try:
-                line = asked.ask(request, procs)
-            except OSError:  # it has died; a new one is asked once
-                if not asked.ended():
-                    raise
-                asked = current(package)
-                line = asked.ask(request, procs)
+            line = asked.ask(request, procs)
     except BaseException:
         if group:
             control_groups.remove(group)
