@@ -235,10 +235,8 @@ class WalledProvisioner(KernelProvisionerBase):
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""
         self.end_now()
-        try:
-            await asyncio.wait_for(self.wait(), END_SECONDS)
-        except TimeoutError:
-            self._hang_up()
+        self._hang_up()
+        await self._all_gone()
 
     def end_now(self) -> None:
         """End the kernel, from whatever thread, even if its first process does not listen."""
