@@ -244,7 +244,7 @@ FAULTS = [
     Fault(
         "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
         "    yield FADVISE, 0\n", "",
-        "tests/test_wall.py -k 'says and advice'",
+        "tests/test_wall.py -k says",
     ),
     # pages
     Fault(
