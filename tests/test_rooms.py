@@ -253,7 +253,7 @@ def test_a_kernel_of_a_course_without_torch_is_prepared_without_it() -> None:
     code = """
 from autograde.sandbox.inside import warm
 warm.import_late()
-warm.try_lesson("")
+warm.import_lesson("")
 warm.try_the_rest()
 """
     assert imported_by(code, "torch") == ""
