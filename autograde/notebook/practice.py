@@ -186,7 +186,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
         "else. Choose another name there, then restart the kernel and run all cells."
-        for name, number in verdict.rebound.items()
+        for name, number in runs.rebound(verdict.exercise).items()
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))

@@ -78,21 +78,15 @@ def called_by(exercise: str) -> set[str]:
 def rebound(exercise: str) -> dict[str, int]:
     """Return the names of the lesson or of Python that an answer needs and another cell bound anew.
 
-    Each comes with the number of the run that bound it. The answer's helpers in other cells count.
+    Each comes with the number of the run that bound it.
     """
-    answer = last_run_of(exercise)
-    given, values, found = given_in(namespace()), namespace(), dict[str, int]()
-    wanted, seen = set(names_of(answer.source).needed) if answer else set(), set[str]()
-    while wanted:
-        seen.add(name := wanted.pop())
-        run = last_run_of(name)
-        if run is None or run.source.strip() in given.source:
-            continue
-        wanted |= names_of(run.source).needed - seen
-        original = given.original(name)
-        if original is not None and values.get(name) is not original:
+    answer, given, found = last_run_of(exercise), given_in(namespace()), dict[str, int]()
+    for name in sorted(names_of(answer.source).needed) if answer else ():
+        run, original = last_run_of(name), given.original(name)
+        own = run is not None and run.source.strip() not in given.source
+        if run and own and original is not None and namespace().get(name) is not original:
             found[name] = run.number
-    return dict(sorted(found.items()))
+    return found
 
 
 def namespace() -> dict[str, Any]:
