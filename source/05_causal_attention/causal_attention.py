@@ -537,7 +537,7 @@ def _(r):
     r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()", *4 * ["dropout and a gate"]))
     r.each("small outputs; a faint look; rounding; float64; one token alone; a text that ends in zeros", peeks,
         (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x),
-        (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("recurrent, half in training", 4).double(), x.double()),
+        (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("causal attention, half in training", 4).double(), x.double()),
         *((r.module("one glance, behind a gate", 4, t, to).double(), x.double()) for to in (t + 1, t + 2, 10, 11)),
         (r.module("attention without a mask", 4), x[:, :1]),
         *((r.module(name, 4, t, 11), torch.cat((x[:, :11], 0 * x[:, 11:]), dim=1)) for name in ("one glance", "one glance that lowers")))
