@@ -18,8 +18,7 @@ class Run:
     """One run of a cell: its number in brackets, its text, and the error that ended it, or "".
 
     `behind` are the exercises, not known to be right when it ran, that it used or that made what
-    it used. `waits_for` is the one of them without which it could not go on, or "". `cell` is its
-    name in the notebook's file, "" if the program tells none, and `guess` the guess after it.
+    it used. `waits_for` is the one of them without which it could not go on, or "".
     """
 
     number: int
@@ -27,30 +26,13 @@ class Run:
     error: str
     behind: frozenset[str] = frozenset()
     waits_for: str = ""
-    cell: str = ""
-    guess: object = None
 
 
 _runs: list[Run] = []
-_running = ""
-
-
-def begin_run(cell: Any) -> None:
-    """Remember which cell runs now, of those in the notebook's file."""
-    global _running
-    _running = getattr(cell, "cell_id", None) or ""
-
-
-def running() -> str:
-    return _running
 
 
 def keep_run(run: Run) -> None:
     _runs.append(run)
-
-
-def all_runs() -> list[Run]:
-    return [*_runs]
 
 
 def last_run_of(name: str) -> Run | None:
