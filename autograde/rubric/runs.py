@@ -65,8 +65,9 @@ def rebound(exercise: str) -> dict[str, int]:
     answer, given, found = last_run_of(exercise), given_in(namespace()), dict[str, int]()
     for name in sorted(names_of(answer.source).needed) if answer else ():
         run, original = last_run_of(name), given.original(name)
-        own = run is not None and run.source.strip() not in given.source
-        if run and own and original is not None and namespace().get(name) is not original:
+        if run is None or original is None or run.source.strip() in given.source:
+            continue
+        if namespace().get(name) is not original:
             found[name] = run.number
     return found
 
