@@ -2,7 +2,6 @@
 
 language, grammar   the stories and their words; real_text is another text to learn
 tiny_gpt, trained   a small GPT; the one that was trained, and functions to study it
-traces              the lines of a layer, each beside the step that it computes
 training            trains a model on stories
 figures/            heatmaps, and what one query attends to
 explorer/           a story whose words say what they look at
@@ -31,8 +30,7 @@ from attention_course.language import (
 )
 from attention_course.probes.rubric import Rubric
 from attention_course.real_text import python_help, someone_is_there
-from attention_course.tiny_gpt import MultiHeadAttention
-from attention_course.traces import one_sentence, trace
+from attention_course.tiny_gpt import MultiHeadAttention, one_sentence
 from attention_course.trained import (
     answers,
     attention_of,
@@ -74,6 +72,6 @@ __all__ = [
     "explore", "explore_story", "floor", "heatmap", "hint", "is_grammatical", "jobs", "loss_of",
     "new_model", "next_words", "one_sentence", "pairs", "panels", "progress", "python_help",
     "recall", "remember", "rubric", "show", "show_live", "small_positions", "someone_is_there",
-    "stories", "surprise", "table", "trace", "train", "why", "without_head", "without_mask",
+    "stories", "surprise", "table", "train", "why", "without_head", "without_mask",
     "word_by_word", "write",
 ]  # fmt: skip

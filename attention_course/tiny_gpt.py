@@ -1,14 +1,30 @@
-"""A small GPT, as lessons 06 and 07 build it, with its attention in plain sight.
+"""A small GPT, as the lessons build it, with its attention in plain sight.
 
 In shapes, b is the batch, n the tokens of a sentence, d the model's width, h the number of heads,
 and v the number of words.
 """
 
 import math
+from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor, nn
+
+
+def one_sentence(
+    x: Tensor,
+    W_query: Callable[[Tensor], Tensor],
+    W_key: Callable[[Tensor], Tensor],
+    W_value: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """Lessons 01 to 03: causal attention over one sentence, (n, d_in) -> (n, d_out)."""
+    queries, keys, values = W_query(x), W_key(x), W_value(x)  # (n, d_out) each
+    scores = queries @ keys.T  # (n, n)
+    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    hidden = scores.masked_fill(future, -math.inf)  # (n, n)
+    weights = torch.softmax(hidden / math.sqrt(keys.shape[-1]), dim=-1)  # (n, n)
+    return weights @ values  # (n, d_out)
 
 
 class MultiHeadAttention(nn.Module):

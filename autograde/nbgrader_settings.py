@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from autograde.course.package import make_importable
-from autograde.workspace.validate import ask_for_table
 
 
 def configure(c: Any, config_file: str) -> None:
@@ -51,9 +50,6 @@ def configure(c: Any, config_file: str) -> None:
         "autograde.authoring.build.RunReference",
         "autograde.authoring.build.AddPracticeData",
     ]
-
-    # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.
-    c.Validator.Execute.on_notebook_start = ask_for_table
 
     c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
     c.Autograde.sanitize_preprocessors = [

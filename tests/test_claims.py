@@ -12,9 +12,9 @@ from conftest import as_cell, make_key, record
 from test_judge import right, softmax_rubric
 from torch import Tensor
 
-import attention_course  # noqa: F401  # registers its probes and checks
 from autograde.authoring import check, measure
 from autograde.course.lesson_files import read_measured
+from autograde.rubric.checks import Reading, claim
 from autograde.rubric.judge import judge
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
@@ -81,10 +81,15 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
     assert not any("the right variant" in fault for fault in faults)
 
 
+@claim
+def above_0(value: Any, _before: Any) -> list[Reading]:
+    return [Reading("the number", value > 0, True, 0.1)]
+
+
 def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
     @as_cell
     def lines(r: Any, answer: Callable[..., Any]) -> None:
-        r.check("above 0", "positive_floats", answer, (r.normal(3),))
+        r.check("above 0", "above_0", answer, (r.normal(3),))
         r.call("the sum", answer, r.normal(3))
 
     key = make_key(lines, lambda x: float(x.exp().sum()))

@@ -17,7 +17,7 @@ from attention_course.language import (
     stories,
     surprise,
 )
-from attention_course.tiny_gpt import TinyGPT
+from attention_course.tiny_gpt import TinyGPT, one_sentence
 from attention_course.trained import (
     FILES,
     SIZES,
@@ -132,6 +132,13 @@ def test_attention_of_one_sentence() -> None:
     assert weights.shape == (2, 4, len(words), len(words))
     assert torch.allclose(weights.sum(dim=-1), torch.ones(2, 4, len(words)))
     assert weights.triu(diagonal=1).count_nonzero() == 0
+
+
+def test_the_steps_of_lessons_01_to_03_end_where_pytorch_does() -> None:
+    x, layers = torch.randn(5, 3), [torch.nn.Linear(3, 2, bias=False) for _ in range(3)]
+    heads = (layer(x)[None] for layer in layers)
+    expected = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)[0]
+    assert torch.allclose(one_sentence(x, *layers), expected, atol=1e-6)
 
 
 def test_next_words() -> None:

@@ -5,13 +5,11 @@ import linecache
 from dataclasses import replace
 
 import pytest
-import torch
 from classes import fill
 from conftest import HERE
 from nbformat import NotebookNode
 from nightly import nightly
 
-from attention_course.checks.of_attention import some_influence
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
@@ -104,12 +102,6 @@ def test_a_second_recording_costs_the_exercise(
     found = points(now, executed, keys)
     assert found.pop("renormalise") == 0
     assert sum(found.values()) == lesson.points - 2
-
-
-@pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
-def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
-    (some,) = some_influence(gap, [torch.ones(2, 2)])
-    assert (abs(some.value - some.wanted) <= some.limit) == right
 
 
 def recorded(lesson: Lesson, exercise: Exercise, answer: str) -> dict[str, str]:

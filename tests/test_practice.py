@@ -4,7 +4,6 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -411,23 +410,6 @@ def test_damaged_practice_data_are_named_by_the_rubric_alone(shown: list[str]) -
     assert lesson_here.unsolved() == set()
     with pytest.raises(session.CellEnded, match=r"cannot be read .* Run autograde update"):
         cell(right)
-
-
-def test_validate_says_all_of_it_in_one_table(shown: list[str]) -> None:
-    table = "exercise  points  first wrong line\nit        {} of 4  {}"
-    said = {
-        "not judged; its answer or rubric failed, or is gone": lambda: None,
-        "not written yet": lambda: cell(stub),
-        "a matrix": lambda: cell(over_columns),
-    }
-    for wrong, run in said.items():
-        with suppress(practice.RubricFailed):
-            run()
-        with pytest.raises(session.CellEnded) as found:
-            practice.say_all()
-        assert str(found.value) == table.format(0, wrong)
-    cell(right)
-    practice.say_all()
 
 
 def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:

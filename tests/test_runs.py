@@ -202,32 +202,20 @@ def test_a_guess_that_fails_does_not_leave_the_one_before(
     assert shell.user_ns["my_guess"] is None
 
 
-def test_a_guess_stands_beside_the_answer_to_its_own_question(
-    shell: InteractiveShell,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_guess_stands_beside_the_answer(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two, show = "my_guess = 1", "my_guess = 2", "beside(my_guess, 3)"
-    cells = {"1": one, "1 shown": show, "2": two, "2 shown": show}
-    saved = [{"cell_type": "code", "id": name, "source": text} for name, text in cells.items()]
-    in_this_lesson(monkeypatch, *saved)
-    shell.run_cell("from autograde.notebook.guesses import beside", cell_id="0")
+    shell.run_cell("from autograde.notebook.guesses import beside")
 
-    def shown(name: str, source: str = show) -> str:
+    def shown(guess: str) -> str:
+        shell.run_cell(guess, store_history=True)
         capsys.readouterr()
-        shell.run_cell(source, store_history=True, cell_id=name)
+        shell.run_cell("beside(my_guess, 3)", store_history=True)
         return capsys.readouterr().out
 
-    shown("1", one)
-    assert "guess: 1" in shown("1 shown")
-    assert "No guess yet" in shown("2 shown")
-    shown("2", two)
-    assert "guess: 2" in shown("2 shown")
-    assert "guess: 1" in shown("1 shown", f"{show}  # changed")
-    shown("not saved yet", "my_guess = 7")
-    assert "guess: 7" in shown("1 shown")
-    shown("1", "my_guess = oops")
-    assert "No guess yet" in shown("1 shown")
+    assert shown("my_guess = 1") == "your guess: 1\nit is:      3\n"
+    for none in ("my_guess = None", "my_guess = oops"):
+        assert "No guess yet" in shown(none)
 
 
 def test_a_traceback_holds_no_lines_of_packages(

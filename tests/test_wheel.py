@@ -107,7 +107,6 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         assert "raise NotImplementedError()" in text, name
         assert "BEGIN SOLUTION" not in text, name
     assert {
-        "autograde/workspace/jupyter/nbgrader_config.py",
         "autograde/workspace/jupyter/labextensions/autograde-page/package.json",
         "autograde/workspace/jupyter/labextensions/autograde-page/static/page.js",
         "autograde/workspace/jupyter/labextensions/autograde-page/static/page.css",

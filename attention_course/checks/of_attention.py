@@ -148,30 +148,6 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
-@claim
-def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
-    """Check numbers that are finite and above 0."""
-    found = _floats(value)
-    wrong = sum(not 0 < x < inf for x in found)
-    return [Reading("the number of results that are not above 0", wrong, 0, 0.1)]
-
-
-@claim
-def no_influence(value: Plain, _before: Plain) -> list[Reading]:
-    """Check the influence of the future on causal weights: rounding only."""
-    (found,) = _floats(value)
-    symptom = f"the result is {found:.2g}, although the future has no influence here"
-    return [Reading("the influence", found, 0, 1e-6, symptom)]
-
-
-@claim
-def some_influence(value: Plain, _before: Plain) -> list[Reading]:
-    """Check the influence of the future on weights that depend on it: at least 0.001."""
-    (found,) = _floats(value)
-    symptom = f"the result is {found:.2g}, although the future has an influence here"
-    return [Reading("the influence", min(found, 1e-3), 1e-3, 1e-9, symptom)]
-
-
 @check
 def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     """Check score matrices that a function was called with: past as given, future drawn anew.

@@ -13,11 +13,6 @@ def renormalised(scores: Tensor) -> Tensor:
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-def not_renormalised(scores: Tensor) -> Tensor:
-    """Return softmax and tril alone, (n, n): each weight still depends on the future."""
-    return torch.softmax(scores, dim=-1).tril()
-
-
 def steep(scores: Tensor) -> Tensor:
     """Return 1000 times the past scores (n, n): any change of them shows at once."""
     return 1000 * scores.tril()
@@ -35,7 +30,7 @@ def moving_by(change: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 class Attention(nn.Module):
-    """One head (b, n, d) -> (b, n, d); `mask` is "causal", "none", "after softmax" or "past"."""
+    """One head (b, n, d) -> (b, n, d); `mask` is "causal", "none" or "after softmax"."""
 
     def __init__(self, d: int, mask: str) -> None:
         super().__init__()
@@ -45,8 +40,8 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         scores = self.W_query(x) @ self.W_key(x).mT / sqrt(x.shape[-1])  # (b, n, n)
         future = torch.ones_like(scores).triu(diagonal=1) == 1
-        if self.mask in ("causal", "past"):
-            scores = scores.masked_fill(future if self.mask == "causal" else future.mT, -inf)
+        if self.mask == "causal":
+            scores = scores.masked_fill(future, -inf)
         weights = torch.softmax(scores, dim=-1)
         if self.mask == "after softmax":
             weights = weights.masked_fill(future, 0.0)
@@ -83,36 +78,8 @@ class Quiet(Attention):
 
 
 def half_in_training(d: int) -> nn.Module:
-    """Return a recurrent layer in training mode, inside another, with a part that is in eval()."""
-    layer = Recurrent(d, both=False)
-    layer.gru.eval()
-    return nn.Sequential(layer)
-
-
-class Convolution(nn.Module):
-    """A convolution over three tokens (b, n, d) -> (b, n, d), shifted into the past or centred."""
-
-    def __init__(self, d: int, causal: bool) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(d, d, 3)
-        self.causal = causal
-
-    def forward(self, x: Tensor) -> Tensor:
-        before_and_after = (2, 0) if self.causal else (1, 1)
-        output: Tensor = self.conv(nn.functional.pad(x.mT, before_and_after))  # (b, d, n)
-        return output.mT
-
-
-class Recurrent(nn.Module):
-    """A recurrent layer (b, n, d) -> (b, n, d) in one direction or in both."""
-
-    def __init__(self, d: int, both: bool) -> None:
-        super().__init__()
-        self.gru = nn.GRU(d, d // 2 if both else d, batch_first=True, bidirectional=both)
-
-    def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = self.gru(x)[0]
-        return output
+    """Return causal attention in training mode, followed by a part that is in eval()."""
+    return nn.Sequential(Attention(d, "causal"), nn.LayerNorm(d).eval())
 
 
 class OneGlance(OneLinear):
@@ -170,13 +137,6 @@ def gated_glance(d: int, at: int, to: int) -> nn.Module:
     layer = Gated(d, glance := OneGlance(d, at, to))
     vars(layer)["called"] = f"{glance.called}, behind a gate"
     return layer
-
-
-class Mixed(OneLinear):
-    """A linear layer that also sees the previous sentence of the batch, token by token."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x + x.roll(1, dims=0))
 
 
 class RunTogether(Attention):
@@ -263,19 +223,11 @@ LAYERS: dict[str, Callable[..., nn.Module]] = {
         Attention(d, "none"), nn.Linear(d, 2 * d), nn.LayerNorm(2 * d, elementwise_affine=False)
     ),
     "mask after softmax": lambda d: Attention(d, "after softmax"),
-    "attention to the future": lambda d: Attention(d, "past"),
     "causal attention, then log_softmax": lambda d: nn.Sequential(
         Attention(d, "causal"), nn.LogSoftmax(dim=-1)
     ),
-    "causal convolution": lambda d: Convolution(d, causal=True),
-    "centred convolution": lambda d: Convolution(d, causal=False),
-    "recurrent": lambda d: Recurrent(d, both=False),
-    "recurrent in both directions": lambda d: Recurrent(d, both=True),
-    "sentences mixed": Mixed,
     "sentences run together": lambda d: RunTogether(d, "causal"),
     "no mask, behind a gate": lambda d: Gated(d, Attention(d, "none")),
-    "to the future, behind a gate": lambda d: Gated(d, Attention(d, "past")),
-    "both directions, behind a gate": lambda d: Gated(d, Recurrent(d, both=True)),
 }
 
 MODULES: dict[str, Callable[..., nn.Module]] = {
@@ -289,7 +241,7 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "with buffers": masked_linear,
     "half frozen": half_frozen,
     "shared weight": tied,
-    "recurrent, half in training": half_in_training,
+    "causal attention, half in training": half_in_training,
     "total minus the rest": TotalMinusRest,
     "small outputs, no mask": lambda d: Quiet(d, "none"),
     "one glance": OneGlance,

@@ -141,7 +141,7 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
     def modules(self, x: Tensor, *names: str) -> list[Args]:
         """Return a case (module, x) for each name, in random order: an answer cannot rely on it.
 
-        r.each("tells them apart", peeks, *r.modules(x, "recurrent", "mask after softmax"))
+        r.each("tells them apart", peeks, *r.modules(x, "causal attention", "mask after softmax"))
         """
         drawn = [names[i] for i in self.rng.permutation(len(names))]
         return [(self.module(name, x.shape[-1]), x) for name in drawn]

@@ -3,18 +3,17 @@
 import base64
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from itertools import islice
 
 from IPython.core.error import StdinNotImplementedError
 from nbformat import NotebookNode
 
-from autograde.course.cells import code_cells, named_cells
+from autograde.course.cells import named_cells
 from autograde.course.lessons import Exercise
 from autograde.course.package import bring_in
-from autograde.course.versions import Version, notebook_of
+from autograde.course.versions import Version
 from autograde.grader import grader_of
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
@@ -23,15 +22,11 @@ from autograde.rubric.key import Key
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import repair_first
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.values.text import short, visible
+from autograde.values.text import visible
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
 OF_A_CELL = re.compile(r"\(\d+\.py, (line \d+)\)")
 """The place of a syntax error; IPython keeps a cell under the name of a temporary file."""
-MOST_SHOWN = 60
-"""Characters of a cell's first line."""
-MOST_REBOUND = 10
-"""Names that are said to be bound anew."""
 
 
 class FirstLook:
@@ -64,8 +59,7 @@ def judge_notebook(
 ) -> Record:
     """Put the verdict on every exercise into the record.
 
-    If judging fails on one exercise, the others keep their points, and the record says so. The
-    verdict on a wrong answer names what the student's own cells bound anew.
+    If judging fails on one exercise, the others keep their points, and the record says so.
 
     Args:
         record: its notebook has run; outputs are as they left the kernel.
@@ -74,7 +68,7 @@ def judge_notebook(
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
     """
-    lesson, released = version.lesson, notebook_of(version)
+    lesson = version.lesson
     bring_in(lesson.package)
     cells = named_cells(record.nb)
     problem = record.problem.words if record.problem else ""
@@ -97,7 +91,7 @@ def judge_notebook(
             called = _called(exercise, cells)
             needs = [each for each in keys[name].needs if each in called]
             earlier = [each for each in needs if not verdicts[each].passed]
-            verdict = _explained(verdict, exercise, record, earlier, released)
+            verdict = _explained(verdict, exercise, record, earlier)
         verdicts[name] = verdict
     if unjudged:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
@@ -171,7 +165,6 @@ def _explained(
     exercise: Exercise,
     record: Record,
     earlier: list[str],
-    released: NotebookNode,
 ) -> Verdict:
     """Return the verdict on a wrong answer with what happened around it in its note.
 
@@ -187,8 +180,6 @@ def _explained(
     said += [visible(_raised(each)) for each in outputs if each.output_type == "error"]
     if not verdict.called and [*cells].index(exercise.rubric_cell) < [*cells].index(exercise.name):
         said.append("The answer cell stands below its rubric: move it above.")
-    if verdict.judged:
-        said += rebound(record.nb, released, verdict)
     if earlier and verdict.judged:
         said.append(repair_first(earlier))
         verdict = replace(verdict, beliefs=())
@@ -201,23 +192,3 @@ def _raised(output: NotebookNode) -> str:
         return "The answer cell calls input(). Nobody answers in grading: take it out."
     said = OF_A_CELL.sub(r"(\1)", output.evalue)
     return f"The answer cell raised {output.ename}: {said}"
-
-
-def rebound(nb: NotebookNode, released: NotebookNode, verdict: Verdict) -> Iterator[str]:
-    """Yield a sentence for each name of the lesson or of Python that a student's cell bound anew.
-
-    The kernel says which; what it says may be forged.
-    """
-    lessons = {cell.source.strip() for cell in code_cells(released)}
-    own = {c.execution_count: c for c in code_cells(nb) if c.source.strip() not in lessons}
-    for name, number in islice(verdict.rebound.items(), MOST_REBOUND):
-        if number in own:
-            first = own[number].source.strip().partition("\n")[0]
-            yield (
-                f"Your code uses `{_shown(name)}`, and your cell that begins `{_shown(first)}` "
-                "gave that name to something else. Choose another name there."
-            )
-
-
-def _shown(code: str) -> str:
-    return visible(short(code, MOST_SHOWN)).replace("`", "'")

@@ -28,7 +28,7 @@ from autograde.rubric.lesson_names import OwnRubric, keep_given
 from autograde.rubric.names import names_of
 from autograde.rubric.probes.calls import outcome_of
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.runs import Run, begin_run, keep_run, last_run_of, namespace, running
+from autograde.rubric.runs import Run, keep_run, last_run_of, namespace
 from autograde.rubric.session import CellEnded, run_by_nbgrader
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
@@ -45,7 +45,6 @@ def watch() -> None:
     shell: Any = get_ipython()
     if shell is None:
         return
-    shell.events.register("pre_run_cell", begin_run)
     shell.events.register("post_run_cell", _after_cell)
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
@@ -100,8 +99,6 @@ def _as_run(number: int, source: str, error: BaseException | None) -> Run:
         "" if error is None else f"{type(error).__name__}: {error}",
         behind=_behind(source, unsolved),
         waits_for=_waits_for(source, error, unsolved),
-        cell=running(),
-        guess=namespace().get(GUESS),
     )
 
 

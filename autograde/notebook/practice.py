@@ -17,7 +17,6 @@ from autograde.notebook.lesson_here import (
     unfinished,
 )
 from autograde.notebook.saved_notebook import still_to_come
-from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
     NOT_RUN,
@@ -42,11 +41,9 @@ from autograde.rubric.panel import (
 )
 from autograde.rubric.recording import Recording
 from autograde.values.base import shorten
-from autograde.values.text import number, visible
+from autograde.values.text import visible
 
-HEADER = ("exercise", "points", "first wrong line")
 ASKS = "Your cell calls `input()`. In grading nobody answers, and the cell fails: take it out."
-NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
 
 class RubricFailed(session.CellEnded):
@@ -158,20 +155,6 @@ def first_wrong(verdict: Verdict) -> str:
     return visible(shorten(plain(said)))
 
 
-def say_all() -> None:
-    """Raises CellEnded with Validate's table, unless all exercises of the lesson are right.
-
-    nbgrader shows a cell's error, so the table is the text of one.
-    """
-    table = [HEADER]
-    for name, key in lesson_keys().items():
-        verdict = judgements.last[name].verdict if name in judgements.last else None
-        points = f"{number(verdict.points if verdict else 0)} of {number(key.points)}"
-        table.append((name, points, first_wrong(verdict) if verdict else NOT_JUDGED))
-    if any(wrong for _, _, wrong in table[1:]):
-        raise session.CellEnded("\n".join(in_columns(table)))
-
-
 def _how_to_ask(verdict: Verdict, *, named: bool) -> str:
     if verdict.beliefs and not named:
         return "Ask `why()` for what may be behind it, `hint()` for a hint."
@@ -186,7 +169,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
         "else. Choose another name there, then restart the kernel and run all cells."
-        for name, number in verdict.rebound.items()
+        for name, number in runs.rebound(verdict.exercise).items()
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))

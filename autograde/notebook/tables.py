@@ -26,9 +26,3 @@ def table(
     print(" " * side + "  " + "  ".join(f"{label:>{width}}" for label in columns))
     for label, row in zip(rows, numbers, strict=True):
         print(f"{label:>{side}}  " + "  ".join(f"{x:>{width}}" for x in row))
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of texts as lines, each column as wide as its longest text."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -1,7 +1,7 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import (
@@ -94,10 +94,7 @@ class LineVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One exercise judged. `note` says what kept it from being judged line by line.
-
-    `rebound` is that of its recording.
-    """
+    """One exercise judged. `note` says what kept it from being judged line by line."""
 
     exercise: str
     points: float
@@ -106,7 +103,6 @@ class Verdict:
     beliefs: tuple[Belief, ...] = ()
     note: str = ""
     attempted: bool = True
-    rebound: dict[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -162,7 +158,6 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         lines=lines,
         beliefs=behind,
         note=_readable(BANNED if banned else stopped or _incomplete(outcomes)),
-        rebound=recording.rebound,
     )
 
 

@@ -1,6 +1,6 @@
 """What a rubric records: for each line its cases, for each case a call and its outcome."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from autograde.values.base import Plain
 from autograde.values.packing import from_plain, unpack
@@ -85,16 +85,11 @@ class Stop:
 
 @dataclass(frozen=True)
 class Recording:
-    """All lines of one rubric cell on one seed.
-
-    `rebound` has the names of the lesson or of Python that the answer needs and that a cell bound
-    anew, each with the number of that cell's run.
-    """
+    """All lines of one rubric cell on one seed."""
 
     exercise: str
     lines: tuple[Line, ...]
     stopped: Stop | None = None
-    rebound: dict[str, int] = field(default_factory=dict)
 
 
 def unpack_recording(data: bytes) -> Recording:

@@ -18,8 +18,7 @@ class Run:
     """One run of a cell: its number in brackets, its text, and the error that ended it, or "".
 
     `behind` are the exercises, not known to be right when it ran, that it used or that made what
-    it used. `waits_for` is the one of them without which it could not go on, or "". `cell` is its
-    name in the notebook's file, "" if the program tells none, and `guess` the guess after it.
+    it used. `waits_for` is the one of them without which it could not go on, or "".
     """
 
     number: int
@@ -27,30 +26,13 @@ class Run:
     error: str
     behind: frozenset[str] = frozenset()
     waits_for: str = ""
-    cell: str = ""
-    guess: object = None
 
 
 _runs: list[Run] = []
-_running = ""
-
-
-def begin_run(cell: Any) -> None:
-    """Remember which cell runs now, of those in the notebook's file."""
-    global _running
-    _running = getattr(cell, "cell_id", None) or ""
-
-
-def running() -> str:
-    return _running
 
 
 def keep_run(run: Run) -> None:
     _runs.append(run)
-
-
-def all_runs() -> list[Run]:
-    return [*_runs]
 
 
 def last_run_of(name: str) -> Run | None:
@@ -78,21 +60,16 @@ def called_by(exercise: str) -> set[str]:
 def rebound(exercise: str) -> dict[str, int]:
     """Return the names of the lesson or of Python that an answer needs and another cell bound anew.
 
-    Each comes with the number of the run that bound it. The answer's helpers in other cells count.
+    Each comes with the number of the run that bound it.
     """
-    answer = last_run_of(exercise)
-    given, values, found = given_in(namespace()), namespace(), dict[str, int]()
-    wanted, seen = set(names_of(answer.source).needed) if answer else set(), set[str]()
-    while wanted:
-        seen.add(name := wanted.pop())
-        run = last_run_of(name)
-        if run is None or run.source.strip() in given.source:
+    answer, given, found = last_run_of(exercise), given_in(namespace()), dict[str, int]()
+    for name in sorted(names_of(answer.source).needed) if answer else ():
+        run, original = last_run_of(name), given.original(name)
+        if run is None or original is None or run.source.strip() in given.source:
             continue
-        wanted |= names_of(run.source).needed - seen
-        original = given.original(name)
-        if original is not None and values.get(name) is not original:
+        if namespace().get(name) is not original:
             found[name] = run.number
-    return dict(sorted(found.items()))
+    return found
 
 
 def namespace() -> dict[str, Any]:

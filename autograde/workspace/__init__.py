@@ -4,7 +4,6 @@ project     the lessons that a student has, and the folder of the work
 update      puts lessons there and brings them up to date; merge: a single notebook
 lab         JupyterLab on them
 jupyter/    JupyterLab's settings, what each kernel runs first, and the script and style of its page
-validate    the one table of Validate
 grade_self  `autograde self`
 submit      `autograde submit`
 """

@@ -360,8 +360,6 @@ def future_influence(weights_fn, scores):
 def _(r):
     scores, e = r.normal(6, 6), r.examples
     past, rising, future = r.normal(6, 6).tril(-1), (5 + r.positive(6)).sort().values, torch.full_like(scores, 9).triu(diagonal=1)
-    r.check("at most 1e-6 when the future has no influence", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.renormalised, r.normal(4, 4)))
-    r.check("at least 1e-3 when weights_fn masks and does not renormalise", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
     changes = past, -past, past + future.mT.tril(-5), past + rising.flip(0).diag(), past + rising.diag() + future
     r.idea.each("the largest change on or below the diagonal, up or down", future_influence, *((e.moving_by(c, scores), scores) for c in changes), (e.steep, r.normal(8, 8).double()))
     r.hears("only scores above the diagonal change, to other random numbers", "changes_the_future", future_influence, e.renormalised, 100 * r.normal(40, 40))

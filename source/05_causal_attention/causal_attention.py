@@ -29,7 +29,7 @@ from torch import nn
 
 from attention_course import (
     answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, next_words, one_sentence, pairs,
-    panels, progress, rubric, show, stories, trace, train, why, without_mask, word_by_word, write,
+    panels, progress, rubric, show, stories, train, why, without_mask, word_by_word, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -298,24 +298,6 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4), d_out=9, dropout=1e-12)
 
 # %% [markdown]
-# Here is your layer to come back to, line by line.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# compares the lines of your forward with the steps of lessons 01 to 03
-torch.manual_seed(123)
-layer = CausalAttention(d_in=3, d_out=2, context_length=6, dropout=0.0).to(device)
-with torch.no_grad():
-    steps = [one_sentence(x, layer.W_query, layer.W_key, layer.W_value) for x in batch]
-lesson_of = {"queries": "01", "keys": "01", "values": "01", "scores": "01", "hidden scores": "03",
-             "weights": "03", "context": "01"}
-known = {f"{name}, lesson {lesson_of[name]}": torch.stack([step[name] for step in steps]) for name in steps[0]}
-root = math.sqrt(2)
-known["scores / sqrt(d_k), lesson 01"] = torch.stack([step["scores"] for step in steps]) / root
-known["hidden scores / sqrt(d_k), lessons 01 and 03"] = torch.stack([step["hidden scores"] for step in steps]) / root
-known["keys, the last two dimensions swapped, part 1"] = torch.stack([step["keys"].T for step in steps])
-trace(layer, batch, known)
-
-# %% [markdown]
 # With `qkv_bias=True` there are three biases, and one of them is for nothing.
 #
 # **Predict, then run.** We add 5 to every number of one bias at a time. For which of the three does the output stay the same?
@@ -555,7 +537,7 @@ def _(r):
     r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()", *4 * ["dropout and a gate"]))
     r.each("small outputs; a faint look; rounding; float64; one token alone; a text that ends in zeros", peeks,
         (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x),
-        (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("recurrent, half in training", 4).double(), x.double()),
+        (r.module("total minus the rest", 4), r.normal(30, 12, 4)), (r.module("causal attention, half in training", 4).double(), x.double()),
         *((r.module("one glance, behind a gate", 4, t, to).double(), x.double()) for to in (t + 1, t + 2, 10, 11)),
         (r.module("attention without a mask", 4), x[:, :1]),
         *((r.module(name, 4, t, 11), torch.cat((x[:, :11], 0 * x[:, 11:]), dim=1)) for name in ("one glance", "one glance that lowers")))
@@ -610,7 +592,7 @@ found = {name: peeks(module, x) for name, module in {"no mask": NoMask(), "dim=1
 beside(my_guess, [name for name, ahead in found.items() if ahead])
 for name, pair in {"two copies of one sentence": torch.stack([inputs, inputs]), "two different sentences": batch}.items():
     with torch.no_grad():
-        right = torch.stack([one_sentence(6 * sentence - 3, *layers)["context"] for sentence in pair])
+        right = torch.stack([one_sentence(6 * sentence - 3, *layers) for sentence in pair])
         print(f"keys[0].T on {name}: largest error {(KeysOfTheFirst()(6 * pair - 3) - right).abs().max().item():.2f}")
 in_training = CausalAttention(3, 2, 6, 0.5).to(device)
 print("your layer, in training with p = 0.5:", "looks ahead" if peeks(in_training, x) else "does not look ahead")
@@ -652,7 +634,7 @@ def reached(maps):
     return figure
 
 
-maps = {"Your layer": reach(layer, batch), "keys[0].T": reach(KeysOfTheFirst(), batch)}
+maps = {"Your layer": reach(CausalAttention(3, 2, 6, 0.0).to(device), batch), "keys[0].T": reach(KeysOfTheFirst(), batch)}
 show(
     chart(reached, maps),
     "Two 12 by 12 maps of which token reaches which output, a line between the two sentences. Your layer: two blue triangles, "

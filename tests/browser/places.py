@@ -40,12 +40,10 @@ c.ExchangeCollect.check_owner = False
 """
 
 OF_A_STUDENT = """
-from autograde.workspace.validate import ask_for_table
 c = get_config()
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.student_id = {student!r}
 c.Exchange.root = {exchange!r}
-c.Validator.Execute.on_notebook_start = ask_for_table
 """
 
 

@@ -29,7 +29,6 @@ from autograde.rubric.probes.calls import (
 )
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.recording import Recording, Stop
-from autograde.rubric.runs import rebound
 from autograde.values.loaded_torch import is_module, is_tensor
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def rubric(
         except (Exception, KeyboardInterrupt) as error:
             ended = error
         stopped = _stop(ended, r, lines.__globals__) if ended else None
-        now.finish(Recording(exercise, tuple(r.lines), stopped, rebound(exercise)))
+        now.finish(Recording(exercise, tuple(r.lines), stopped))
         if isinstance(ended, KeyboardInterrupt):
             said = f"Interrupted: {r.interrupted or 'the rubric'}"
             ended._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
