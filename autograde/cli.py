@@ -145,22 +145,27 @@ def new(lesson: str, plain: bool) -> None:
 @click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
-    """Build notebooks/ and solutions/ from source/."""
+    """Build notebooks/ and solutions/ from source/.
+
+    Without names, what is unchanged since it was built is left as it is.
+    """
     wanted = chosen(lessons)  # report a wrong name before importing anything slow
     from autograde.authoring import build as building
     from autograde.authoring.check import drafts
 
-    stale = []
+    if check:
+        if stale := [why for lesson in wanted if (why := building.out_of_date(lesson))]:
+            print("\n".join(stale))
+            raise click.ClickException("out of date; run: autograde build")
+        return
     for lesson in wanted:
-        if check:
-            stale += building.out_of_date(lesson)
+        if lessons or building.out_of_date(lesson):
+            said = ["built", *building.build(lesson)]
         else:
-            changes = building.build(lesson)
-            for said in ("built", *drafts(lesson), *changes):
-                print(f"{lesson.name}: {said}")
-    if stale:
-        print("\n".join(stale))
-        raise click.ClickException("out of date; run: autograde build")
+            said = ["unchanged"]
+            building.recognise(lesson)
+        for each in (*said, *drafts(lesson)):
+            print(f"{lesson.name}: {each}")
 
 
 @main.command()

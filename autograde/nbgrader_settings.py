@@ -41,6 +41,7 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.CheckCellMetadata",
         "autograde.authoring.build.LintStudent",
         "autograde.authoring.build.AddPracticeData",
+        "autograde.authoring.build.NoteBuild",
         "autograde.authoring.build.KeepVersion",
     ]
     c.GenerateSolution.preprocessors = [
@@ -50,6 +51,7 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.ClearOutput",
         "autograde.authoring.build.RunReference",
         "autograde.authoring.build.AddPracticeData",
+        "autograde.authoring.build.NoteBuild",
     ]
 
     # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.

@@ -1,0 +1,67 @@
+"""Whether a lesson is still what its notebooks were built from, and they are what was built.
+
+A build writes digests into each notebook. The grader's files count in none: a new grader judges
+again what was handed in, and needs no build for it. A course's package counts for a build alone, in
+the notebook that it has run; `grade` runs again what was handed in, with the package of today.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograde.course.cells import grade_id
+from autograde.course.lesson_files import text_of
+from autograde.course.lessons import Lesson
+from autograde.files import visible_files
+from autograde.progress import PRACTICE_FILE
+from autograde.values.text import digest
+
+if TYPE_CHECKING:  # slow to import
+    from nbformat import NotebookNode
+
+BUILT = "built"
+"""In the metadata of a built notebook: digests of what it was made from and of what was made."""
+RAN_WITH = "ran_with"
+"""In the metadata of a built solution: the digest of the course's package that ran in it."""
+NOT_READ = {".ipynb", ".pyc"}
+
+
+def note(nb: "NotebookNode", lesson: Lesson, text: str, practice: bytes) -> None:
+    """Write into a notebook that was just built what it was made from, and what was made."""
+    nb.metadata[BUILT] = {"from": made_from(lesson, text), "as": _made(nb, practice)}
+
+
+def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
+    """Return in words what was changed since a notebook of a lesson was built; "" if nothing.
+
+    Points, text, variants, tolerances and data files count; what is withdrawn does not.
+    """
+    built, practice = nb.metadata.get(BUILT, {}), path.with_name(PRACTICE_FILE)
+    if built.get("from") != made_from(lesson, text_of(lesson)):
+        return f"{lesson.name} was changed since it was built"
+    if built["as"] != _made(nb, practice.read_bytes() if practice.is_file() else b""):
+        return f"{path.parent} was changed since it was built"
+    return ""
+
+
+def made_from(lesson: Lesson, text: str) -> str:
+    """Return a digest of all of a lesson's own that a build takes, with this text."""
+    files = visible_files(lesson.folder)
+    facts = [
+        [lesson.notebook, lesson.minutes, lesson.package, lesson.graded_cells],
+        [each.needs for each in lesson.exercises],
+        text,
+        *(
+            (name, sha256(path.read_bytes()).hexdigest())
+            for path, name in files
+            if path != lesson.text and path.suffix not in NOT_READ
+        ),
+    ]
+    return digest(json.dumps(facts))
+
+
+def _made(nb: "NotebookNode", practice: bytes) -> str:
+    """Return a digest of practice data and of a notebook's cells, without what they show."""
+    cells = [(cell.cell_type, cell.source, grade_id(cell)) for cell in nb.cells]
+    return digest(json.dumps([cells, sha256(practice).hexdigest()]))
