@@ -268,6 +268,20 @@ def test_a_lesson_that_was_changed_without_a_build_is_refused(lesson: Lesson, mo
     assert f"changed since it was built. Run: autograde build {LESSON}" in graded.problem
 
 
+def test_answers_may_be_tried_in_the_built_notebook_but_a_rubric_there_is_not_changed(
+    lesson: Lesson,
+) -> None:
+    classes.put_file(lesson, "early", fill(lesson, reference_answers(lesson)))
+    nb = fill(lesson, reference_answers(lesson))
+    nbformat.write(nb, lesson.released_notebook)
+    assert grade_one(lesson, "early").problem == ""
+    named_cells(nb)["test_apply_mask"].source += "# and more"
+    nbformat.write(nb, lesson.released_notebook)
+    graded = grade_one(lesson, "early")
+    assert graded.outcome == FAILED
+    assert f"was changed since it was built. Run: autograde build {LESSON}" in graded.problem
+
+
 def test_a_lesson_that_was_built_before_builds_noted_it_asks_for_one(lesson: Lesson) -> None:
     classes.hand_in(lesson, "early")
     nb = nbformat.read(lesson.released_notebook, as_version=4)

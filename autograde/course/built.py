@@ -32,17 +32,23 @@ def note(nb: "NotebookNode", lesson: Lesson, text: str, practice: bytes) -> None
     nb.metadata[BUILT] = {"from": made_from(lesson, text), "as": _made(nb, practice)}
 
 
-def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
-    """Return in words what was changed since a notebook of a lesson was built; "" if nothing.
+def source_changed(lesson: Lesson, nb: "NotebookNode") -> str:
+    """Return in words whether a lesson was changed since this notebook was built; "" if not.
 
     Points, text, variants, tolerances and data files count; what is withdrawn does not.
     """
-    built, practice = nb.metadata.get(BUILT, {}), path.with_name(PRACTICE_FILE)
-    if built.get("from") != made_from(lesson, text_of(lesson)):
-        return f"{lesson.name} was changed since it was built"
-    if built["as"] != _made(nb, practice.read_bytes() if practice.is_file() else b""):
-        return f"{path.parent} was changed since it was built"
-    return ""
+    if nb.metadata.get(BUILT, {}).get("from") == made_from(lesson, text_of(lesson)):
+        return ""
+    return f"{lesson.name} was changed since it was built"
+
+
+def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
+    """Return in words whether a lesson, or its built notebook or practice data, was changed."""
+    practice = path.with_name(PRACTICE_FILE)
+    content = practice.read_bytes() if practice.is_file() else b""
+    if (changed := source_changed(lesson, nb)) or nb.metadata[BUILT]["as"] == _made(nb, content):
+        return changed
+    return f"{path.parent} was changed since it was built"
 
 
 def made_from(lesson: Lesson, text: str) -> str:
@@ -62,6 +68,8 @@ def made_from(lesson: Lesson, text: str) -> str:
 
 
 def _made(nb: "NotebookNode", practice: bytes) -> str:
-    """Return a digest of practice data and of a notebook's cells, without what they show."""
-    cells = [(cell.cell_type, cell.source, grade_id(cell)) for cell in nb.cells]
-    return digest(json.dumps([cells, sha256(practice).hexdigest()]))
+    """Return a digest of a notebook's cells, with what they show, and of practice data."""
+    cells = [
+        (cell.cell_type, cell.source, grade_id(cell), cell.get("outputs", [])) for cell in nb.cells
+    ]
+    return digest(json.dumps([cells, sha256(practice).hexdigest()], sort_keys=True))

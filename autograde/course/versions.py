@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograde.course.built import changed_since
+from autograde.course.built import source_changed
 from autograde.course.cells import named_cells
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import parse_text, read_built, read_measured
@@ -92,13 +92,18 @@ def _require_lines(lesson: Lesson, found: list[Version]) -> None:
 
 
 def require_built(lesson: Lesson) -> None:
-    """Raises CourseError when a lesson was changed since it was built.
+    """Raises CourseError when a lesson was changed since it was built, or a rubric that was built.
 
     Otherwise the gradebook would have other maxima, and lines would be judged by what another
-    rubric recorded.
+    rubric recorded. Answers that somebody tries in the notebook do no harm.
     """
-    path = lesson.released_notebook
-    if changed := changed_since(lesson, path, read_built(path)):
+    from nbgrader.utils import compute_checksum
+
+    nb = read_built(lesson.released_notebook)
+    changed, cells = source_changed(lesson, nb), named_cells(nb)
+    if any(compute_checksum(cells[name]) != checksum for name, checksum in checksums(nb).items()):
+        changed = f"a rubric in {lesson.released_notebook} was changed since it was built"
+    if changed:
         raise CourseError(f"{changed}. Run: autograde build {lesson.name}")
 
 
