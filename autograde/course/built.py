@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograde.course.cells import grade_id
+from autograde.course.data_files import VARIANTS, data_files
 from autograde.course.lesson_files import text_of
 from autograde.course.lessons import Lesson
-from autograde.files import visible_files
 from autograde.progress import PRACTICE_FILE
 from autograde.values.text import digest
 
@@ -24,7 +24,6 @@ BUILT = "built"
 """In the metadata of a built notebook: digests of what it was made from and of what was made."""
 RAN_WITH = "ran_with"
 """In the metadata of a built solution: the digest of the course's package that ran in it."""
-NOT_READ = {".ipynb", ".pyc"}
 
 
 def note(nb: "NotebookNode", lesson: Lesson, text: str, practice: bytes) -> None:
@@ -53,16 +52,16 @@ def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
 
 def made_from(lesson: Lesson, text: str) -> str:
     """Return a digest of all of a lesson's own that a build takes, with this text."""
-    files = visible_files(lesson.folder)
+    variants = sorted((lesson.folder / VARIANTS).glob("*.md"))
+    files = [lesson.tolerance_file, *variants, *data_files(lesson).values()]
     facts = [
         [lesson.notebook, lesson.minutes, lesson.package, lesson.graded_cells],
         [each.needs for each in lesson.exercises],
         text,
-        *(
-            (name, sha256(path.read_bytes()).hexdigest())
-            for path, name in files
-            if path != lesson.text and path.suffix not in NOT_READ
-        ),
+        [
+            (path.relative_to(lesson.folder).as_posix(), sha256(path.read_bytes()).hexdigest())
+            for path in filter(Path.is_file, files)
+        ],
     ]
     return digest(json.dumps(facts))
 
