@@ -45,7 +45,7 @@ test-processor: export ATEN_CPU_CAPABILITY = default
 test-processor: export ONEDNN_MAX_CPU_ISA = SSE41
 test-processor: $(READY) ## what is committed, judged as on another processor
 	@$(VENV) python -m pytest solutions tests/test_lesson.py tests/test_judge.py \
-		tests/test_build.py::test_what_is_committed_is_up_to_date
+		tests/test_build.py::test_committed_practice_data_judge_as_those_that_are_made_here
 
 test-browser: $(READY) ## the tests that open pages in Chromium
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
@@ -73,7 +73,7 @@ as-root:
 dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
 	@$(VENV) autograde dist
 
-build: $(READY) ## make notebooks/ and solutions/ from source/
+build: $(READY) ## make notebooks/ and solutions/ from what has changed in source/
 	@$(VENV) autograde build
 
 check: $(READY) ## run every right and wrong variant against its rubric

@@ -40,6 +40,7 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.CheckCellMetadata",
         "autograde.authoring.build.LintStudent",
         "autograde.authoring.build.AddPracticeData",
+        "autograde.authoring.build.NoteBuild",
         "autograde.authoring.build.KeepVersion",
     ]
     c.GenerateSolution.preprocessors = [
@@ -49,6 +50,7 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.ClearOutput",
         "autograde.authoring.build.RunReference",
         "autograde.authoring.build.AddPracticeData",
+        "autograde.authoring.build.NoteBuild",
     ]
 
     c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"

@@ -23,7 +23,6 @@ from nbclient import NotebookClient
 from nbgrader import api
 from traitlets.config import Config
 
-from autograde.authoring.compare_builds import NOT_COMPARED
 from autograde.cli import main
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.running.reference import as_kept
@@ -40,6 +39,8 @@ from autograde.values.packing import pack
 
 HERE = Path(__file__).resolve().parent.parent
 NEW = "07_my_lesson"
+NOT_COMPARED = "nbval-ignore-output"
+"""nbval's tag for a cell whose output may differ from machine to machine."""
 
 Rubric = Callable[[Any], None]
 """A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
@@ -97,8 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the demonstrations whose output nbval does not compare; running them takes minutes.
 
-    Where a later cell uses what one defines, its definitions alone are run. `autograde build
-    --check` runs all of them and refuses errors.
+    Where a later cell uses what one defines, its definitions alone are run. `autograde build`
+    runs all of a lesson's and refuses errors.
     """
     found: list[pytest.Item] = []
     needed: dict[Path, set[str]] = defaultdict(set)  # by what runs later in a notebook

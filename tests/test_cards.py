@@ -11,7 +11,6 @@ import pytest
 from conftest import HERE, run
 from working_copy import LESSON, make_project
 
-from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.cards import CARD_FILE, Card, read_card, write_notes
 from autograde.course.cells import named_cells
 from autograde.course.lessons import Lesson, lessons
@@ -227,15 +226,3 @@ def test_a_build_refuses_a_damaged_card(mine: Lesson) -> None:
         result = run(mine.root, command, mine.name)
         assert result.exit_code == 1
         assert CARD_FILE in result.output
-
-
-def test_a_build_compares_data_files_by_what_is_in_them(tmp_path: Path) -> None:
-    new, old = tmp_path / "new", tmp_path / "old"
-    for folder in (new, old):
-        folder.mkdir()
-        (folder / "data.csv").write_text("1,2\n")
-    assert [*other_files(new, old)] == []
-    (new / "data.csv").write_text("1,3\n")
-    assert [*other_files(new, old)] == [f"{old / 'data.csv'}: other content"]
-    keep_same(new, old)
-    assert (new / "data.csv").read_text() == "1,3\n"

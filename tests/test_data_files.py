@@ -179,7 +179,7 @@ def test_what_somebody_tried_in_the_built_lesson_is_not_released(mine: Lesson) -
     command = ["release_assignment", NAME, f"--Exchange.root={mine.root / 'exchange'}"]
     done = program("nbgrader", *command, cwd=mine.root)
     assert done.returncode == 1
-    assert f"is not as built. Run: autograde build {NAME}" in done.stderr
+    assert f"was changed since it was built. Run: autograde build {NAME}" in done.stderr
     assert not (mine.root / "exchange" / "attention" / "outbound" / NAME).exists()
 
 
@@ -204,16 +204,16 @@ def reads_a_file(lesson: Lesson) -> None:
 def test_a_lessons_own_code_reads_a_file_beside_it(mine: Lesson) -> None:
     reads_a_file(mine)
     (lesson,) = lessons(mine.root).values()
-    for command in ("check", "build"):
-        result = run(mine.root, command, NAME)
-        assert result.exit_code == 0, result.output
-    put_file(lesson, "ada", fill(lesson, reference_answers(lesson)))
-    for _ in range(2):  # another file may lead to other results
+    for limit in ("0.5", "0.25"):  # another file may lead to other results
+        (lesson.folder / "data" / "limit.txt").write_text(limit)
+        for command in ("check", "build"):
+            result = run(mine.root, command, NAME)
+            assert result.exit_code == 0, result.output
+        put_file(lesson, "ada", fill(lesson, reference_answers(lesson)))
         result = run(mine.root, "grade", NAME, *NO_WALL)
         assert result.exit_code == 0, result.output
         assert f"{NAME}: 1 graded" in result.output
         assert scores(mine.root, NAME) == {"ada": lesson.points}
-        (lesson.folder / "data" / "limit.txt").write_text("0.25")
 
 
 def test_what_answers_write_and_print_stays_out_of_the_course(
@@ -224,16 +224,6 @@ def test_what_answers_write_and_print_stays_out_of_the_course(
     deeds = "    open('left.txt', 'w').close()\n    print('printed by an answer')\n"
     mine.text.write_text(text.replace(line, deeds + line))
     monkeypatch.chdir(mine.root)
-    assert measure(mine, seeds=FEW) == ["center_rows"]
+    measure(mine, seeds=FEW)
     assert "printed by an answer" not in capfd.readouterr().out
     assert not (mine.root / "left.txt").exists()
-
-
-def test_an_exercise_is_measured_again_when_a_file_that_it_reads_has_changed(mine: Lesson) -> None:
-    reads_a_file(mine)
-    (mine.folder / "unread.txt").write_text("1")
-    assert measure(mine, seeds=FEW) == ["center_rows"]
-    (mine.folder / "unread.txt").write_text("2")
-    assert measure(mine, seeds=FEW) == []
-    (mine.folder / "data" / "limit.txt").write_text("0.25")
-    assert measure(mine, seeds=FEW) == ["center_rows"]

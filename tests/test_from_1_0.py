@@ -10,7 +10,6 @@ import pytest
 from classes import NO_WALL
 from conftest import program
 from nbgrader.api import Gradebook
-from nightly import nightly
 
 LESSON = "01_words"
 SCORES = {"ada": 6.5, "bob": 10 / 7, "eve": 5.0, "kim": 0.0}
@@ -49,6 +48,7 @@ def grades(root: Path) -> dict[tuple[str, str], Any]:
 def test_its_submissions_are_graded_again_with_the_same_marks(words: Path) -> None:
     before = grades(words)
     assert before["ada", "why_split"] == (None, 1.5, False, {"And the end of a line?"})
+    autograde(words, "build")
     said = autograde(words, "grade", *NO_WALL)
     assert "since the last run: 4 submissions are run and judged again." in said
     assert grades(words) == before
@@ -63,11 +63,3 @@ def test_its_reports_and_exports_are_made(words: Path) -> None:
     with (words / "grades.csv").open() as file:
         rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
     assert rows == pytest.approx(SCORES, abs=0.0001)
-
-
-@nightly
-def test_its_lesson_is_built_again_and_costs_nobody_a_point(words: Path) -> None:
-    before = grades(words)
-    autograde(words, "build")
-    autograde(words, "grade", *NO_WALL)
-    assert grades(words) == before

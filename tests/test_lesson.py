@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -53,7 +51,7 @@ ELSEWHERE = {"both_masks"}
 """Mistakes whose outcome itself is another one since PyTorch 2.15."""
 
 
-@pytest.mark.skipif(torch.__version__.partition("+")[0] in LOCKED, reason="build --check does it")
+@pytest.mark.skipif(torch.__version__.partition("+")[0] in LOCKED, reason="test_build.py does it")
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_practice_data_name_mistakes_with_another_pytorch_too(lesson: str) -> None:
     """Students install the newest; practice data were made with the one in requirements.lock."""
@@ -81,19 +79,6 @@ def test_a_hook_is_taken_off_also_after_an_error(lesson: str) -> None:
     """One that stays, after an interruption or with a wrong answer, spoils every later number."""
     left = r"= .*\.register_\w*hook\(.*\n(?!\s*try:)"
     assert [cell for cell in read_text(LESSONS[lesson]).cells if re.search(left, cell.source)] == []
-
-
-def test_committed_pictures_are_drawn_by_the_code_of_today() -> None:
-    says = "import attention_course; from autograde.notebook.figures import canvas"
-    says += "; print(canvas.drawn_by())"  # in a process where no test has pictures of its own
-    today = subprocess.check_output([sys.executable, "-c", says], text=True).strip()
-    for lesson in LESSONS.values():
-        nb = nbformat.read(lesson.solution_notebook, as_version=4)
-        outputs = [output for cell in nb.cells for output in cell.get("outputs", [])]
-        drawn_by = {
-            output.metadata.get("drawn_by", today) for output in outputs if "metadata" in output
-        }
-        assert drawn_by == {today}, f"run: autograde build {lesson.name}"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -107,6 +107,7 @@ def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     assert f"{NAME} is not finished: {variants}/" in said  # its hints travel with the practice data
     for path in lesson.folder.glob("variants/*.md"):
         path.write_text(path.read_text().replace("REPLACE:", "As in SQL's REPLACE,"))
+    assert run(root, "build", NAME).exit_code == 0
     said = run(root, "release", str(tmp_path / "out"), NAME).output
     assert "due.toml names 09_other: no such lesson here" in said
     (root / "due.toml").write_text(f"{NAME} = 2026-03-01\n")
@@ -192,9 +193,10 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
     shutil.copy(HERE / "jupytext.toml", root)
     assert {path.name for path in root.iterdir()} >= {Path(name).parts[0] for name in THREE_FILES}
     assert [name for name in THREE_FILES if f"`{name}`" not in PAGE] == []
-    texts = [*root.glob("*/*/my_lesson.*"), *root.glob("source/*/variants/*.md")]
+    texts = [*root.glob("source/*/my_lesson.py"), *root.glob("source/*/variants/*.md")]
     for path in (root / CURRICULUM, *texts):
         path.write_text(path.read_text().replace("REPLACE", "About"))
+    assert run(root, "build").exit_code == 0
     result = run(root, "release", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     assert f"released to {tmp_path / 'out'}: {NAME}" in result.output

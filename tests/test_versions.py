@@ -15,6 +15,7 @@ from nbgrader.converters import GenerateAssignment
 
 from autograde.course.cells import grade_id, named_cells
 from autograde.course.config import convert, course_config
+from autograde.course.lesson_files import read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
 from autograde.course.versions import (
     Version,
@@ -203,7 +204,7 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
     assert [each.kept for each in versions(lesson)] == [False]
     tolerances.write_text("<<<<<<< HEAD\n")
     with pytest.raises(CourseError, match=f"autograde check --measure {LESSON}"):
-        versions(lesson)
+        read_measured(lesson)
 
 
 def test_earlier_versions_come_in_the_order_of_their_builds(lesson: Lesson) -> None:
@@ -252,17 +253,36 @@ def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
     }
 
 
-def test_a_rubric_that_was_changed_without_a_build_is_named(lesson: Lesson) -> None:
+@pytest.mark.parametrize("more", ["\n# %% [markdown]\n# one more word\n", ""])
+def test_a_lesson_that_was_changed_without_a_build_is_refused(lesson: Lesson, more: str) -> None:
     classes.hand_in(lesson, "early")
     text = lesson.text.read_text()
-    lesson.text.write_text(text.replace(HIDDEN, ""))
+    lesson.text.write_text(text + more if more else text.replace(HIDDEN, ""))
     graded = grade_one(lesson, "early")
     assert graded.outcome == FAILED
-    assert "was not built since the rubric of apply_mask was changed in causal_mask.py." in (
-        graded.problem
-    )
-    lesson.text.write_text(text + "\n# %% [markdown]\n# one more word\n")
+    assert f"changed since it was built. Run: autograde build {LESSON}" in graded.problem
+
+
+def test_answers_may_be_tried_in_the_built_notebook_but_a_rubric_there_is_not_changed(
+    lesson: Lesson,
+) -> None:
+    classes.put_file(lesson, "early", fill(lesson, reference_answers(lesson)))
+    nb = fill(lesson, reference_answers(lesson))
+    nbformat.write(nb, lesson.released_notebook)
     assert grade_one(lesson, "early").problem == ""
+    named_cells(nb)["test_apply_mask"].source += "# and more"
+    nbformat.write(nb, lesson.released_notebook)
+    graded = grade_one(lesson, "early")
+    assert graded.outcome == FAILED
+    assert f"was changed since it was built. Run: autograde build {LESSON}" in graded.problem
+
+
+def test_a_lesson_that_was_built_before_builds_noted_it_asks_for_one(lesson: Lesson) -> None:
+    classes.hand_in(lesson, "early")
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    del nb.metadata["built"]
+    nbformat.write(nb, lesson.released_notebook)
+    assert f"Run: autograde build {LESSON}" in grade_one(lesson, "early").problem
 
 
 def test_a_rubric_cell_that_was_deleted_says_nothing_of_the_version(lesson: Lesson) -> None:

@@ -6,7 +6,7 @@ measure     tolerances, from how far apart right answers lie
 expected    the practice data: the key of each exercise, with its known mistakes
 lint        the rules of a lesson
 check       judges all variants; what `autograde check` shows, and a build refuses
-build       student version and solution, by nbgrader; compare_builds: whether two say the same
+build       student version and solution, by nbgrader, where the lesson has changed
 new         a lesson or a course to start from
 release     what students get, as a folder; dist: as a wheel; site: as pages to read
 """

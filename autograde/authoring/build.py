@@ -22,7 +22,6 @@ from nbgrader.preprocessors import (
 
 from autograde.authoring import lint
 from autograde.authoring.check import check_once, review
-from autograde.authoring.compare_builds import keep_same, other_files
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
 from autograde.authoring.release import copy_files
@@ -35,13 +34,15 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
+from autograde.course.built import RAN_WITH, changed_since, note
 from autograde.course.config import convert, course_config
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, text_of
 from autograde.course.lessons import MINUTES, CourseError, Lesson
 from autograde.course.package import NAMED
-from autograde.course.versions import keep
+from autograde.course.versions import is_kept, keep
 from autograde.files import replace_folder
+from autograde.grader import digest_of
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
 from autograde.notebook.saved_notebook import MAY_RAISE
@@ -61,17 +62,37 @@ def build(lesson: Lesson) -> list[str]:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
     Both are built elsewhere, the student version last because the gradebook follows it, and moved
-    into place together: a failed build changes nothing. A file that says the same stays as it is.
-    Return what is worth other points now.
+    into place together: a failed build changes nothing. Return what is worth other points now.
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         changed = changes(lesson, maxima(gradebook, lesson))
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
-        made = _convert(lesson, Path(folder), without={LINT})
-        for new, old in zip(made, _committed(lesson), strict=True):
-            keep_same(new, old)
-            replace_folder(new, old)
+        released, solution = _convert(lesson, Path(folder), without={LINT})
+        replace_folder(released, lesson.released_notebook.parent)
+        replace_folder(solution, lesson.solution_notebook.parent)
     return changed
+
+
+def out_of_date(lesson: Lesson) -> str:
+    """Return in words why a build would change notebooks/ or solutions/; "" if it would not."""
+    try:
+        for path in (lesson.released_notebook, lesson.solution_notebook):
+            nb = read_built(path)
+            if changed := changed_since(lesson, path, nb):
+                return changed
+    except CourseError as error:  # not there, or damaged
+        return str(error)
+    if nb.metadata.get(RAN_WITH) != digest_of(lesson.package):
+        return f"{lesson.name} was not built since {lesson.package} was changed"
+    return ""
+
+
+def recognise(lesson: Lesson) -> None:
+    """Make a lesson that is as it was built known to this course, if it is not."""
+    with open_gradebook(course_config(lesson.root)) as gradebook:
+        known = maxima(gradebook, lesson) == lesson.graded_cells
+    if not (known and is_kept(lesson, read_built(lesson.released_notebook))):
+        adopt(lesson)
 
 
 def adopt(lesson: Lesson) -> None:
@@ -99,38 +120,16 @@ def generate(lesson: Lesson, folder: Path) -> Path:
     return released
 
 
-def out_of_date(lesson: Lesson) -> list[str]:
-    """List what a build would change in notebooks/ and solutions/, apart from picture bytes."""
-    with TemporaryDirectory() as folder:
-        nowhere = f"sqlite:///{folder}/gradebook.db"
-        made = _convert(lesson, Path(folder), without={KEEP, LINT}, db_url=nowhere)
-        text = text_of(lesson)
-        changed = text_with_points(lesson, text) != text
-        other_points = [f"{lesson.text}: other points"] if changed else []
-        return other_points + [
-            change
-            for new, old in zip(made, _committed(lesson), strict=True)
-            for change in other_files(new, old)
-        ]
-
-
-def _committed(lesson: Lesson) -> tuple[Path, Path]:
-    return lesson.released_notebook.parent, lesson.solution_notebook.parent
-
-
 def _convert(
     lesson: Lesson,
     folder: Path,
     converters: Iterable[type[BaseConverter]] = (LintedSolution, GenerateAssignment),
     *,
     without: Collection[str] = (),
-    db_url: str = "",
 ) -> tuple[Path, Path]:
     """Write a lesson's student version and solution below a folder; return both places."""
     config = course_config(lesson.root)
     sync(lesson)  # nbgrader looks for a notebook
-    if db_url:
-        config.CourseDirectory.db_url = db_url
     steps = config.GenerateAssignment
     steps.preprocessors = [name for name in steps.preprocessors if name not in without]
     config.LintedSolution.preprocessors = [LINT, *config.GenerateSolution.preprocessors]
@@ -214,6 +213,15 @@ class AddPracticeData(LessonStep):
         return nb
 
 
+class NoteBuild(LessonStep):
+    """Write into the notebook what it is made from, with the points that its text gets."""
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        practice = resources.get("outputs", {}).get(PRACTICE_FILE, b"")
+        note(nb, lesson, text_with_points(lesson, text_of(lesson)), practice)
+        return nb
+
+
 class KeepVersion(LessonStep):
     """Keep what was built, so that work made from it can be graded when the lesson has changed.
 
@@ -254,7 +262,9 @@ class RunReference(LessonStep):
         for cell in nb.cells:
             if UNSTEADY in cell.metadata.get("tags", []):
                 cell.outputs = []
-        return as_reference(nb)
+        nb = as_reference(nb)
+        nb.metadata[RAN_WITH] = digest_of(lesson.package)
+        return nb
 
 
 def as_reference(nb: NotebookNode) -> NotebookNode:

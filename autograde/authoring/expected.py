@@ -1,6 +1,5 @@
 """The key of an exercise: run the reference on a seed, and known mistakes on the practice seed."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,8 +8,9 @@ from itertools import zip_longest
 from math import inf
 
 from autograde.authoring.variants import Variant, read_variants
-from autograde.course.lesson_files import read_measured
-from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson
+from autograde.course.built import made_from
+from autograde.course.lesson_files import read_measured, text_of
+from autograde.course.lessons import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import (
     ENDLESS_SECONDS,
     Lines,
@@ -29,14 +29,6 @@ from autograde.values.packing import pack
 OWN = "the lesson's own answer"
 
 
-def _digest_of_lesson(lesson: Lesson) -> str:
-    """Return a digest of all that a lesson's keys are made from; `sync` rewrites its notebook."""
-    files = sorted(path for path in lesson.folder.rglob("*") if path.is_file())
-    files = [path for path in files if path != lesson.source_notebook]
-    facts = [(str(path), path.read_bytes()) for path in (lesson.root / CURRICULUM, *files)]
-    return hashlib.sha256(repr(facts).encode()).hexdigest()
-
-
 def practice_keys(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> dict[str, Key]:
     """Return the keys of a lesson, or of some of its exercises, on the practice seed.
 
@@ -46,11 +38,12 @@ def practice_keys(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> dict[str,
         CourseError: an exercise has no variants or no measured tolerances, or its reference
             fails; the message names them all.
     """
-    return _practice_keys(lesson, named or lesson.exercises, _digest_of_lesson(lesson))
+    today = made_from(lesson, text_of(lesson))
+    return _practice_keys(lesson, named or lesson.exercises, today)
 
 
 @lru_cache(maxsize=2)
-def _practice_keys(lesson: Lesson, exercises: tuple[Exercise, ...], _digest: str) -> dict[str, Key]:
+def _practice_keys(lesson: Lesson, exercises: tuple[Exercise, ...], _today: str) -> dict[str, Key]:
     reference, measured = load(lesson), read_measured(lesson)
     keys, faults = {}, []
     for exercise in exercises:

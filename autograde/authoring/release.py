@@ -9,7 +9,7 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
-from autograde.authoring.sources import source_notebook
+from autograde.course.built import changed_since
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, read_utf8
 from autograde.course.lessons import (
@@ -62,10 +62,8 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     """Return what students get of a lesson, by name: its notebook, practice data, data files.
 
     Raises:
-        CourseError: it is not built, or not as it was built, or not finished.
+        CourseError: it is not built, not finished, or was changed since it was built.
     """
-    from autograde.authoring.lint import lint_student
-
     nb = read_built(lesson.released_notebook)
     texts = {
         lesson.root / CURRICULUM: f"{lesson.title} {lesson.about}",
@@ -79,15 +77,10 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
             f"{lesson.name} is not finished: {places} still says “{TO_WRITE}”. "
             "To leave it out, name the finished lessons"
         )
-    folder = lesson.released_notebook.parent
-    names = [lesson.released_notebook.name, lesson.practice_file.name, *data_files(lesson)]
-    files = {name: folder / name for name in names}
-    faults = [*lint_student(source_notebook(lesson), nb)]
-    faults += [f"{name} is missing" for name, path in files.items() if not path.is_file()]
-    if faults:
-        said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
-        raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))
-    return files
+    if changed := changed_since(lesson, lesson.released_notebook, nb):
+        raise CourseError(f"{changed}. Run: autograde build {lesson.name}")
+    built = (lesson.released_notebook, lesson.practice_file)
+    return {path.name: path for path in built} | data_files(lesson)
 
 
 class ReleaseAsBuilt(ExchangeReleaseAssignment):

@@ -47,32 +47,34 @@ def new(lesson: str, plain: bool) -> None:
 @click.argument("lessons", metavar=SOME, nargs=-1)
 @click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
-    """Build notebooks/ and solutions/ from source/."""
+    """Build notebooks/ and solutions/ from source/.
+
+    Without names, what is unchanged since it was built is left as it is.
+    """
     wanted = chosen(lessons)  # report a wrong name before importing anything slow
     from autograde.authoring import build as building
     from autograde.authoring.check import drafts
 
-    stale = []
+    if check:
+        if stale := [why for lesson in wanted if (why := building.out_of_date(lesson))]:
+            print("\n".join(stale))
+            raise click.ClickException("out of date; run: autograde build")
+        return
     for lesson in wanted:
-        if check:
-            stale += building.out_of_date(lesson)
+        if lessons or building.out_of_date(lesson):
+            said = ["built", *building.build(lesson)]
         else:
-            changes = building.build(lesson)
-            for said in ("built", *drafts(lesson), *changes):
-                print(f"{lesson.name}: {said}")
-    if stale:
-        print("\n".join(stale))
-        raise click.ClickException("out of date; run: autograde build")
+            said = ["unchanged"]
+            building.recognise(lesson)
+        for each in (*said, *drafts(lesson)):
+            print(f"{lesson.name}: {each}")
 
 
 @commands.command()
 @click.argument("names", metavar="[LESSON|EXERCISE]...", nargs=-1)
-@click.option("--measure", is_flag=True, help="Measure tolerances first, where code has changed.")
+@click.option("--measure", is_flag=True, help="Measure tolerances first.")
 def check(names: tuple[str, ...], measure: bool) -> None:
-    """Test the rubrics on right and wrong answers.
-
-    With --measure, an exercise that is named is measured in any case.
-    """
+    """Test the rubrics on right and wrong answers."""
     wanted = choose_exercises(the_course(), names)  # report a wrong name at once
     from autograde.authoring.check import check_and_show
     from autograde.authoring.measure import measure as measure_lesson
@@ -80,8 +82,8 @@ def check(names: tuple[str, ...], measure: bool) -> None:
     faulty = 0
     for lesson, named in wanted.items():
         if measure:
-            measured = ", ".join(measure_lesson(lesson, named))
-            print(f"{lesson.name}: measured {measured or 'nothing: no code of it has changed'}")
+            measure_lesson(lesson, named)
+            print(f"{lesson.name}: measured")
         faulty += not check_and_show(lesson, named)
     if not faulty:
         print("No faults. Cells without an ID, such as figures, are run by autograde build.")

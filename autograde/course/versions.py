@@ -14,9 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograde.course.built import source_changed
 from autograde.course.cells import named_cells
 from autograde.course.data_files import readable_files
-from autograde.course.lesson_files import parse_text, read_built, read_measured, read_text
+from autograde.course.lesson_files import parse_text, read_built, read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, state_folder
 from autograde.files import write_folder
 from autograde.grader import digest_of
@@ -63,12 +64,10 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     Points and withdrawn lines are the curriculum's in each of them.
 
     Raises:
-        CourseError: the lesson is not built here, its rubric was changed since, or no version has
-            a line that is withdrawn.
+        CourseError: the lesson is not built here, or no version has a line that is withdrawn.
     """
     built = read_built(lesson.released_notebook)
     home = _kept(lesson) / _number(built)
-    _require_built(lesson, built, home)
     files = readable_files(lesson)
     found = [_read(lesson, home, files)]
     kept = _kept(lesson).glob(f"[!.]*/{CURRICULUM}")
@@ -92,6 +91,22 @@ def _require_lines(lesson: Lesson, found: list[Version]) -> None:
             )
 
 
+def require_built(lesson: Lesson) -> None:
+    """Raises CourseError when a lesson was changed since it was built, or a rubric that was built.
+
+    Otherwise the gradebook would have other maxima, and lines would be judged by what another
+    rubric recorded. Answers that somebody tries in the notebook do no harm.
+    """
+    from nbgrader.utils import compute_checksum
+
+    nb = read_built(lesson.released_notebook)
+    changed, cells = source_changed(lesson, nb), named_cells(nb)
+    if any(compute_checksum(cells[name]) != checksum for name, checksum in checksums(nb).items()):
+        changed = f"a rubric in {lesson.released_notebook} was changed since it was built"
+    if changed:
+        raise CourseError(f"{changed}. Run: autograde build {lesson.name}")
+
+
 def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> None:
     """Keep the version that was just built, whole or not at all."""
     import nbformat
@@ -109,32 +124,10 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> No
     write_folder(_kept(lesson) / _number(nb), copies)
 
 
-def _require_built(lesson: Lesson, built: "NotebookNode", home: Path) -> None:
-    """Raises CourseError when points or a rubric differ from those that were built.
-
-    Otherwise the gradebook would have other maxima, and lines would be judged by what another
-    rubric recorded.
-    """
-    cells = named_cells(built)
-    if others := [
-        name.removeprefix("test_")
-        for name, points in lesson.graded_cells.items()
-        if name in cells and cells[name].metadata["nbgrader"]["points"] != points
-    ]:
-        raise CourseError(
-            f"{lesson.name} was not built since the points of {named(others)} were changed in "
-            f"{CURRICULUM}. Run: autograde build {lesson.name}"
-        )
-    text, kept = _content(lesson.text), home / lesson.text.relative_to(lesson.root)
-    if kept.is_file() and kept.read_bytes() == text:
-        return  # seen without parsing the text
-    written = rubrics(read_text(lesson))
-    if changed := sorted({name for name, _ in written.items() ^ rubrics(built).items()}):
-        raise CourseError(
-            f"{lesson.name} was not built since the rubric of "
-            f"{named(name.removeprefix('test_') for name in changed)} was changed in "
-            f"{lesson.text.name}. Run: autograde build {lesson.name}"
-        )
+def is_kept(lesson: Lesson, nb: "NotebookNode") -> bool:
+    """Return whether what was built is kept here; another build with the same rubrics may be."""
+    kept = _kept(lesson) / _number(nb) / lesson.released_notebook.relative_to(lesson.root)
+    return kept.is_file() and read_built(kept).metadata == nb.metadata
 
 
 def _read(

@@ -23,7 +23,7 @@ from traitlets.config import Config
 
 from autograde.course.config import CONFIG
 from autograde.course.lessons import CourseError, Lesson, state_folder
-from autograde.course.versions import Version, notebook_of, versions
+from autograde.course.versions import Version, notebook_of, require_built, versions
 from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
@@ -213,6 +213,7 @@ class Coordinator:
         if lesson in self._opened:
             return self._opened[lesson]
         self._opened[lesson] = None
+        require_built(lesson)
         found, grader = versions(lesson), grader_of(lesson.package)
         if not book.maxima(self.gradebook, lesson):  # a due date alone makes no lesson
             raise CourseError(

@@ -28,7 +28,13 @@ from traitlets import Bool
 
 from autograde.course.data_files import withhold
 from autograde.course.lessons import CourseError, Lesson, find_root, lessons, read_course
-from autograde.course.versions import notebook_of, other_rubrics, version_of, versions
+from autograde.course.versions import (
+    notebook_of,
+    other_rubrics,
+    require_built,
+    version_of,
+    versions,
+)
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -128,6 +134,7 @@ class Restore(LessonStep):
     plain = (ForgetRecord, ClearOutput, DeduplicateIds)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        require_built(lesson)
         known = versions(lesson)
         version = version_of(nb, known)
         if version.kept:

@@ -1,13 +1,9 @@
 """The base of every figure: one look, PNG bytes that repeat, and a text alternative."""
 
 import base64
-import hashlib
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -57,18 +53,6 @@ def chart(draw: Callable[..., Figure], *values: Any) -> Figure:
     """Return the figure that a function of your own makes of values, in the course's look."""
     with style():
         return draw(*values)
-
-
-@cache
-def drawn_by() -> str:
-    """Return a digest of the code that draws, so that a check of built lessons can compare it.
-
-    That is this module and every one with a picture of its own, the course's too.
-    """
-    modules = {each.__module__ for each in (Picture, *Picture.__subclasses__())}
-    files = [sys.modules[name].__file__ for name in sorted(modules - {"__main__"})]
-    code = [Path(file).read_bytes() for file in files if file]
-    return hashlib.sha256(b"\0".join(code)).hexdigest()[:16]
 
 
 def show(picture: Picture | Figure, alt: str) -> None:
@@ -149,4 +133,4 @@ def _data(png: bytes, alt: str, text: str) -> tuple[dict[str, Any], dict[str, An
     """Return what displays a PNG, and the metadata that go with it."""
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
     picture = {"alt": alt, "width": screen_width(png)}
-    return data, {"image/png": picture, "drawn_by": drawn_by()}
+    return data, {"image/png": picture}
