@@ -48,7 +48,7 @@ def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> No
     assert {each.student for each in data.judged} == {"ada", "bob"}
     assert [each.student for each in data.submissions if each.untouched] == ["zoe"]
     assert data.not_graded == ("kim",)
-    assert {each.version for each in data.submissions} == {grader_of("attention_course").name}
+    assert {each.version for each in data.submissions} == {grader_of("attention_course")}
 
 
 def test_a_folder_whose_name_is_no_text_is_listed(small_class: Lesson) -> None:
@@ -74,7 +74,7 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     for text in (
         "The file is not JSON", "Handed in, not graded.", "Handed in untouched: 1.",
         "there is none: fewer than 10 students", "Psychometrika",
-        grader_of("attention_course").name, "inputs drawn for it alone",
+        grader_of("attention_course"), "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text
 
