@@ -37,7 +37,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("rubric/probes/draws.py", True),
         ("rubric/a_new_one.py", True),
-        ("grading/templates/graded_notebook/index.html.j2", True),
+        ("grading/feedback.html.j2", True),
         ("docs/grading.md", False),
         ("rubric/judge.py~", False),
         ("rubric/__pycache__/judge.cpython-311.pyc", False),
@@ -68,7 +68,7 @@ CHANGES = {
         6.5,
     ),
     "pages greet": (
-        "grading/templates/graded_notebook/index.html.j2",
+        "grading/feedback.html.j2",
         "<h1>Feedback: ",
         "<h1>Hello, feedback: ",
         13,
