@@ -81,13 +81,8 @@ class Limits:
     """For all recordings together. They are text in a message, parsed, kept, sent, parsed again."""
     outputs: int = 1_000
     """Pages give every output a block of its own."""
-    cell_output_bytes: int = 4_000_000
-    """For what one cell prints, so that a flood in one cell leaves room for the next."""
-    output_bytes: int = 20_000_000
-    """For all outputs but recordings; they stay in memory while the notebook runs."""
-
     output_chars: int = 20_000
-    """For one output on a page: nobody reads more."""
+    """For one output, or all that a cell prints to a stream: nobody reads more."""
     page_chars: int = 500_000
     """For all outputs on a page. Text is highlighted: one character can become 10 bytes of HTML."""
     pictures: int = 100

@@ -1,6 +1,6 @@
 """Make a judged notebook as pages show it: harmless, with a panel for each verdict.
 
-Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
+Text cells keep the HTML that is needed to read them.
 Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
 and a field is found by its id. So attributes by which a page finds or shows an element are removed.
 
@@ -10,12 +10,8 @@ too long, the rest of the notebook is not either. Formgrader formats again what 
 what is quick here is quick there.
 """
 
-import base64
-import binascii
 import json
 import re
-import struct
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -33,11 +29,10 @@ from autograde.course.lessons import Lesson
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
-from autograde.grading.running.outputs import CUT_OFF, PNG, cut, plain_content
 from autograde.rubric.panel import advice, to_display
+from autograde.rubric.recording import MIME
 from autograde.values.text import readable
 
-BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes long]</em></p>"
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
@@ -101,63 +96,21 @@ def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
 
 
 def sanitise_outputs(nb: NotebookNode) -> None:
-    """Keep text and PNG pictures with their words and width, as far as a page has room."""
-    taken: Counter[str] = Counter()
+    """Make readable what cells showed, and leave recordings out."""
     for cell in code_cells(nb):
-        found = [output for output in map(_reduced, cell.outputs) if output is not None]
-        cell.outputs = []
-        for output in found:
-            more = taken + _sizes(output)
-            if all(size <= getattr(LIMITS, limit) for limit, size in more.items()):
-                taken = more
-                cell.outputs.append(output)
-        if len(cell.outputs) < len(found):
-            cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
-
-
-def _sizes(output: NotebookNode) -> Counter[str]:
-    """Return how much of each limit on a page an output takes."""
-    data = output.get("data", {})
-    text = [output.get("text", ""), *output.get("traceback", []), data.get("text/plain", "")]
-    picture = len(data.get(PNG, ""))
-    return Counter(page_chars=sum(map(len, text)), pictures=bool(picture), picture_bytes=picture)
-
-
-def _reduced(output: NotebookNode) -> NotebookNode | None:
-    output_type = output.output_type
-    if output_type not in ("stream", "error", "display_data", "execute_result"):
-        return None
-    content = plain_content(output_type, output)
-    if output_type == "stream":
-        content["text"] = cut(_shown(content["text"]), LIMITS.output_chars)
-    if output_type == "error":
-        content |= {"traceback": [_shown(line) for line in content["traceback"]]}
-    if output_type in ("stream", "error"):
-        return NotebookNode(output_type=output_type, **content)
-    data, metadata = content["data"], {}
-    shown = {"text/plain": _shown(data["text/plain"])} if "text/plain" in data else {}
-    if _is_small_picture(data.get(PNG, "")):
-        shown[PNG], metadata = data[PNG], content["metadata"]
-    if not shown:
-        return None
-    return NotebookNode(output_type="display_data", data=shown, metadata=metadata)
+        cell.outputs = [o for o in cell.outputs if MIME not in o.get("data", {})]
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                output.text = _shown(output.text)
+            elif output.output_type == "error":
+                output.traceback = [_shown(line) for line in output.traceback]
+            elif "text/plain" in output.data:
+                output.data["text/plain"] = _shown(output.data["text/plain"])
 
 
 def _shown(text: str) -> str:
     """Return an output's text as pages show it: without colours, behind which marks could hide."""
     return readable(strip_ansi(text))
-
-
-def _is_small_picture(text: str) -> bool:
-    """Return whether this is base64 of a PNG with no more pixels than a page may hold."""
-    if not text or not BASE64.fullmatch(text):
-        return False
-    try:
-        head = base64.b64decode("".join(text[:64].split())[:32])
-        width, height = struct.unpack(">II", head[16:24])
-    except (binascii.Error, struct.error):
-        return False
-    return head.startswith(b"\x89PNG") and 0 < width * height <= LIMITS.picture_pixels
 
 
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
