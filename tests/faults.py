@@ -309,7 +309,7 @@ FAULTS = [
     ),
     Fault(
         "any code is coloured", SANITISE,
-        "if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:", "if False:",
+        "sum(sizes) > LIMITS.all_coloured_chars", "False",
         "tests/test_hostile_texts.py -k code_as_long",
     ),
     Fault(

@@ -1,6 +1,7 @@
 """Make the feedback page of a graded notebook: its content as plain values, then the page."""
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -12,14 +13,14 @@ import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter, TemplateExporter
-from nbconvert.filters import markdown2html, strip_ansi
+from nbconvert.filters import Highlight2HTML, markdown2html, strip_ansi
 from nbformat import NotebookNode
 
 from autograde.course.cells import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import METADATA_KEY, Record, read_record, write_record
 from autograde.grading.running.outputs import PNG
-from autograde.grading.sanitise import TAGS, highlighter, lexer_of
+from autograde.grading.sanitise import TAGS
 from autograde.grading.submission import NO_ANSWER, Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, lines_html
@@ -66,15 +67,24 @@ def _rendered(nb: NotebookNode, about: dict[str, Any]) -> str:
 
     It works offline: no script, nothing loaded, no address but its own parts.
     """
-    highlight = highlighter(lexer_of(nb))
-
-    def coloured(code: str) -> Markup:
-        return Markup(highlight(code)[0].replace("<pre>", SCROLLED))  # noqa: S704 (it escapes)
-
+    about_code = nb.metadata.get("language_info", {})
+    coloured = _highlighter(about_code.get("pygments_lexer", about_code.get("name")))
     return _template().render(
         page=page_of(nb), total=about, coloured=coloured, lines_html=lines_html,
         shown_outputs=shown_outputs,
     )  # fmt: skip
+
+
+@cache
+def _highlighter(lexer: str | None) -> Callable[[str], Markup]:
+    """Return a function that colours code. It caches: most cells of a class are the same."""
+    highlight = Highlight2HTML(pygments_lexer=lexer)
+
+    @lru_cache(maxsize=1024)
+    def coloured(code: str) -> Markup:
+        return Markup(highlight(code).replace("<pre>", SCROLLED))  # noqa: S704 (it escapes)
+
+    return coloured
 
 
 @cache

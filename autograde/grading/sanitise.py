@@ -5,22 +5,21 @@ Formgrader is a page with a grader's rights: a click on an element of a certain 
 and a field is found by its id. So attributes by which a page finds or shows an element are removed.
 
 Libraries that colour code and format text take time that grows with the square of some texts'
-length, and cannot be interrupted. So what is long is not given to them, and when they have taken
-too long, the rest of the notebook is not either. Formgrader formats again what grading has written;
-what is quick here is quick there.
+length, and cannot be interrupted. So what is long is not given to them, and when formatting has
+taken too long, the rest of the notebook is not either. Formgrader formats again what grading has
+written; what is quick here is quick there.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
 from html import escape
 from time import thread_time
 
 import nh3
 from nbconvert.filters import strip_ansi
-from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
@@ -40,8 +39,7 @@ LONG_SPACE = re.compile(r"\s{300}")
 """White space this long: at each place in it, a lexer looks ahead for its end, which takes long."""
 WITHOUT_COLOURS = "text"
 """The lexer of pygments that takes a text as it is."""
-Highlight = Callable[[str], tuple[str, float]]
-SAID = "Code is shown without colours: it is long, or colouring it takes long."
+SAID = "Code is shown without colours: it is long, or has long runs of spaces."
 
 # Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
 TAGS = (
@@ -176,42 +174,21 @@ def _as_block(html: str) -> str:
     return f"<div>{html}</div>".replace("\n", "&#10;").replace("[", "&#91;")
 
 
-@cache
-def highlighter(lexer: str | None) -> Highlight:
-    """Return a highlighter for code, which also says what seconds a text takes.
-
-    It caches, because most cells of a class are the same.
-    """
-    highlight = Highlight2HTML(pygments_lexer=lexer)
-
-    @lru_cache(maxsize=1024)
-    def timed(source: str) -> tuple[str, float]:
-        began = thread_time()
-        html: str = highlight(source)
-        return html, thread_time() - began
-
-    return timed
-
-
-def lexer_of(nb: NotebookNode) -> str | None:
-    """Return the lexer with which nbconvert's exporters colour the code of a notebook."""
-    about = nb.metadata.get("language_info", {})
-    lexer: str | None = about.get("pygments_lexer", about.get("name"))
-    return lexer
-
-
 def colour_or_not(nb: NotebookNode, released: NotebookNode) -> bool:
-    """Make the code of a notebook readable, without colours if these take long; return whether so.
-
-    What a cell takes counts each time it is there: Formgrader does not cache.
-    """
-    own = {cell.source for cell in code_cells(released)}
-    room = LIMITS.all_shown_chars
+    """Make the code of a notebook readable, without colours if it is long; return whether so."""
+    given, own = Counter(cell.source for cell in code_cells(released)), []
     for cell in code_cells(nb):
-        if cell.source not in own:
-            cell.source = _code(cell.source, min(room, LIMITS.shown_chars))
-            room = max(0, room - len(cell.source))
-    if _soon_coloured([cell.source for cell in code_cells(nb)], own, highlighter(lexer_of(nb))):
+        if given[cell.source]:
+            given[cell.source] -= 1
+        else:
+            own.append(cell)
+    room = LIMITS.all_shown_chars
+    for cell in own:
+        cell.source = _code(cell.source, min(room, LIMITS.shown_chars))
+        room = max(0, room - len(cell.source))
+    sizes = [len(cell.source) for cell in own]
+    long = max(sizes, default=0) > LIMITS.coloured_chars or sum(sizes) > LIMITS.all_coloured_chars
+    if not long and not any(LONG_SPACE.search(cell.source) for cell in own):
         return True
     about = nb.metadata.get("language_info", {"name": "python"})
     nb.metadata["language_info"] = {**about, "pygments_lexer": WITHOUT_COLOURS}
@@ -222,15 +199,3 @@ def _code(source: str, room: int) -> str:
     if len(source) > room:
         source = f"{source[:room]}\n# [cut off; all {len(source)} characters were run]"
     return readable(source)
-
-
-def _soon_coloured(sources: list[str], own: set[str], highlight: Highlight) -> bool:
-    if any(len(s) > LIMITS.coloured_chars or LONG_SPACE.search(s) for s in sources if s not in own):
-        return False
-    seconds, chars = 0.0, 0
-    for source in sources:
-        html, took = highlight(source)
-        seconds, chars = seconds + took, chars + len(html)
-        if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:
-            return False
-    return True
