@@ -304,7 +304,7 @@ FAULTS = [
     ),
     Fault(
         "a long text is formatted", SANITISE,
-        "late = seconds > LIMITS.format_seconds", "late = False",
+        "min(room, LIMITS.markdown_chars)", "len(cell.source)",
         "tests/test_hostile_texts.py -k texts_as_long",
     ),
     Fault(

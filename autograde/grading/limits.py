@@ -56,6 +56,8 @@ class Limits:
     """For all the student's own text cells together, for the same reason."""
     markdown_chars: int = 8_000
     """For a text cell that is formatted; a longer one is shown as plain text."""
+    all_markdown_chars: int = 40_000
+    """For all of them; those after that are shown as plain text."""
     coloured_chars: int = 5_000
     """For a student's code cell; if one is longer, the notebook is shown without colours."""
     all_coloured_chars: int = 20_000
@@ -64,8 +66,6 @@ class Limits:
     """For a code cell on a page: in a long one, Formgrader takes quadratic time for every "<"."""
     all_shown_chars: int = 100_000
     """For all code on a page."""
-    format_seconds: float = 1.0
-    """For formatting all texts; after that they are shown plain."""
 
     message_bytes: int = 16_000_000
     """For one message of a kernel. Parsed, 16 MB of brackets take 0.5 GB of memory."""

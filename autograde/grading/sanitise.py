@@ -5,9 +5,8 @@ Formgrader is a page with a grader's rights: a click on an element of a certain 
 and a field is found by its id. So attributes by which a page finds or shows an element are removed.
 
 Libraries that colour code and format text take time that grows with the square of some texts'
-length, and cannot be interrupted. So what is long is not given to them, and when formatting has
-taken too long, the rest of the notebook is not either. Formgrader formats again what grading has
-written; what is quick here is quick there.
+length, and cannot be interrupted. So what is long is not given to them. Formgrader formats again
+what grading has written; what is quick here is quick there.
 """
 
 import json
@@ -16,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
-from time import thread_time
 
 import nh3
 from nbconvert.filters import strip_ansi
@@ -32,7 +30,7 @@ from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import MIME
 from autograde.values.text import readable
 
-AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes long]</em></p>"
+AS_TYPED = "<p><em>[shown as it was typed: it is long, or becomes long as a page]</em></p>"
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
 LONG_SPACE = re.compile(r"\s{300}")
@@ -114,7 +112,7 @@ def _shown(text: str) -> str:
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
     """Replace every text cell that is not the lesson's own with its harmless parts."""
     own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
-    seconds = 0.0
+    room = LIMITS.all_markdown_chars
     for cell in nb.cells:
         if cell.cell_type == "code":
             continue
@@ -126,17 +124,14 @@ def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
         elif cell.source.strip() in own and not locked:
             cell.source = cell.source.strip()
         elif not locked:
-            began = thread_time()
-            late = seconds > LIMITS.format_seconds
-            cell.source = (None if late else _formatted(cell.source)) or _plain(
-                cell.source, AS_TYPED
-            )
-            seconds += thread_time() - began
+            text, most = cell.source, min(room, LIMITS.markdown_chars)
+            cell.source = _formatted(text, most) or _plain(text, AS_TYPED)
+            room -= len(text)
 
 
-def _formatted(text: str) -> str | None:
+def _formatted(text: str, most: int) -> str | None:
     """Return Markdown as a block of harmless HTML; None if that is too much."""
-    if len(text) > LIMITS.markdown_chars:
+    if len(text) > most:
         return None
     html = STUDENTS.clean(MarkdownWithMath(renderer=_Renderer()).render(readable(text)))
     return _as_block(html) if len(html) < MOST_HTML * (len(text) + 100) else None
