@@ -42,13 +42,7 @@ It is read at once: files that change later are not what this process has import
 def grader_of(package: str) -> str:
     """Return the name of the one that is running with the package of a course.
 
-    That is its version, and a number that differs as soon as a file of either does.
+    That is its version, and a number that differs as soon as a file of either does, data too.
     """
-    files = sha256(f"{GRADER} {digest_of(package)}".encode()).hexdigest()
-    return f"{__version__}+{files[:12]}"
-
-
-@cache
-def digest_of(package: str) -> str:
-    """Return a digest of all files of a course's package, its data too; "" without one."""
-    return _digest(folder_of(package), files_of(package)) if package else ""
+    course = _digest(folder_of(package), files_of(package)) if package else ""
+    return f"{__version__}+{sha256(f'{GRADER} {course}'.encode()).hexdigest()[:12]}"
