@@ -114,10 +114,8 @@ $(READY): requirements.lock pyproject.toml
 		'The first time takes a few minutes.' >&2
 	@.venv/bin/python $(PIP_INSTALL) -r requirements.lock
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	@.venv/bin/jupyter kernelspec install --log-level=ERROR --sys-prefix \
-		--name autograde-walled autograde/sandbox/spec  # an editable install leaves it out,
 	@ln -sfn "$(CURDIR)/autograde/workspace/jupyter/labextensions/autograde-page" \
-		.venv/share/jupyter/labextensions/autograde-page  # and this, too
+		.venv/share/jupyter/labextensions/autograde-page  # an editable install leaves it out
 	@.venv/bin/python -m compileall -q autograde attention_course  # a read-only container cannot do it later
 	@touch $@
 

@@ -11,11 +11,12 @@ marking/    written answers, marked one question at a time on a page of the Jupy
 lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
+commands/   the commands, which leave the work to the other rooms
 
 nbgrader_settings is what a course asks of nbgrader; installed finds courses that came in wheels;
-cli and terminal are the command, server a Jupyter server in its process; grader says which grader
-this is; progress is what a student has solved, cards what to remember of it; files writes whole
-ones; student_text escapes what a student may have written.
+cli is the command, server a Jupyter server in its process; grader says which grader this is;
+progress is what a student has solved, cards what to remember of it; files writes whole ones;
+student_text escapes what a student may have written.
 """
 
 __version__ = "1.0.0"

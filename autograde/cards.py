@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from autograde.files import write_whole
-from autograde.progress import NOTES, Standing, kept_text, of_course
+from autograde.progress import NOTES, Standing, kept_line, of_course
 from autograde.values.text import inline
 
 CARD_FILE = "card.toml"
-OWN, OWN_LINE = "My own line", "notes"
+OWN = "My own line"
 """The line's name on a card, and the kind of text as which it is kept."""
 
 PAGE = """\
@@ -111,7 +111,7 @@ def _section(working: Path, lesson: Standing) -> str:
         return ""
     if card is None or [*lesson.worth][-1:] != lesson.solved[-1:]:
         return ""
-    own = kept_text(folder, OWN_LINE).strip()
+    own = kept_line(folder).strip()
     return f"<section><h2>{inline(lesson.title)}</h2>{as_html(card, own)}</section>"
 
 

@@ -78,13 +78,6 @@ def configure(c: Any, config_file: str) -> None:
     # A course that had a penalty of its own keeps it, wherever its configuration calls this.
     c.AssignLatePenalties.setdefault("plugin_class", "autograde.grading.gradebook.LatePolicy")
 
-    # nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet runs.
-    c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"
-
-    # nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
-    c.ZipCollectApp.extractor_plugin = "autograde.lms.collect.SafeExtractor"
-    c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"
-
     # nbgrader release_assignment releases what was built, not what somebody tried in it since.
     c.ExchangeFactory.release_assignment = "autograde.authoring.release.ReleaseAsBuilt"
     # nbgrader collect follows no links that students place in the exchange.

@@ -7,7 +7,6 @@ write the page of lessons. Grading neither writes nor reads any of it.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -33,7 +32,7 @@ TEXT = """\
 # Lessons
 
 {now}
-{picture}
+
 {rows}
 
 Open a lesson with a click, and run its cells from top to bottom with Shift+Enter. Your work is
@@ -47,15 +46,6 @@ In a terminal (File, New, Terminal):
 | `autograde self LESSON` | grades the saved notebook as your teacher's grader would |
 | `autograde update` | brings new versions of lessons and keeps what you wrote |
 | `autograde submit LESSON` | checks a lesson and packs it to be handed in |
-"""
-
-DIAGRAM = """
-```mermaid
-%%{{init: {{"flowchart": {{"rankSpacing": 16, "padding": 8, "wrappingWidth": 90}}}}}}%%
-flowchart LR
-  accTitle: The way through the course
-  {way}
-```
 """
 
 DAMAGED = (OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError)
@@ -78,7 +68,6 @@ class Standing:
     due: str = ""
     newer: bool = False
     minutes: int = 0
-    packed: str = ""
     tried: float = 0
 
     @property
@@ -137,28 +126,24 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
     tried = {exercise: each for exercise, each in found.items() if each}
     points = {exercise: each.points for exercise, each in tried.items()}
     last = max((each.when for each in tried.values()), default=0)
-    packed = kept_text(folder, "packed")
-    return Standing(folder.name, points=points, tried=last, packed=packed, **entry)
+    return Standing(folder.name, points=points, tried=last, **entry)
 
 
-def keep_packed(lesson: Path) -> None:
-    keep_text(lesson, "packed", f"{datetime.now():%Y-%m-%d %H:%M}")
+def keep_line(lesson: Path, line: str) -> None:
+    """Keep the student's own line on a lesson, for its card."""
+    write_whole(_line_file(lesson), line.encode("utf-8", "replace"))
 
 
-def keep_text(lesson: Path, kind: str, text: str) -> None:
-    write_whole(_text_file(lesson, kind), text.encode("utf-8", "replace"))
-
-
-def kept_text(lesson: Path, kind: str) -> str:
-    """Return the text of this kind that is kept on a lesson; "" if there is none."""
+def kept_line(lesson: Path) -> str:
+    """Return the student's own line on a lesson; "" if there is none."""
     try:
-        return _text_file(lesson, kind).read_text(encoding="utf-8")
+        return _line_file(lesson).read_text(encoding="utf-8")
     except DAMAGED:
         return ""
 
 
-def _text_file(lesson: Path, kind: str) -> Path:
-    return lesson.parent / STATE / kind / f"{lesson.name}.txt"
+def _line_file(lesson: Path) -> Path:
+    return lesson.parent / STATE / "notes" / f"{lesson.name}.txt"
 
 
 def _attempt_file(lesson: Path, exercise: str) -> Path:
@@ -189,19 +174,17 @@ def digest_of_cell(text: str) -> str:
 def write_page(working: Path) -> None:
     """Write the page of lessons, which JupyterLab opens first."""
     course = of_course(working)
-    rows = ["| lesson | minutes | so far | submitted |", "|---|---|---|---|"]
+    rows = ["| lesson | minutes | so far |", "|---|---|---|"]
     for lesson in course:
         due = f", due {lesson.due}" if lesson.due else ""
+        done = "✓ " if lesson.solved and not lesson.next else ""
         minutes = lesson.minutes or ""
-        packed = f"packed {lesson.packed}" if lesson.packed else ""
-        rows.append(f"| {lesson.link}{due} | {minutes} | {lesson.in_words()} | {packed} |")
+        rows.append(f"| {done}{lesson.link}{due} | {minutes} | {lesson.in_words()} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
     if (working / NOTES).is_file():
         rows += ["", f"What you have learned so far stands in [My notes]({quote(NOTES)})."]
-    page = TEXT.format(
-        now="\n\n".join(_now(course)), picture=_picture(course), rows="\n".join(rows)
-    )
+    page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
     write_whole(working / PAGE, page.encode())
 
 
@@ -217,18 +200,6 @@ def _now(course: list[Standing]) -> list[str]:
         ]
     said = [f"**Every exercise of {last.title} is right.** {how_to_submit(last.lesson)}"]
     return said + [f"**Go on with** {lesson.link}." for lesson in following(course, last.lesson)]
-
-
-def _picture(course: list[Standing]) -> str:
-    """Return the way through a course of several lessons as a diagram that JupyterLab draws."""
-    if len(course) < 3:
-        return ""
-    boxes = []
-    for i, lesson in enumerate(course):
-        short = lesson.title.partition(":")[0].replace('"', "'")
-        title = short.replace("-", "\N{NON-BREAKING HYPHEN}")
-        boxes.append(f'L{i}["{"" if lesson.next else "✓ "}{title}"]')
-    return DIAGRAM.format(way=" --> ".join(boxes))
 
 
 def how_to_submit(lesson: str) -> str:

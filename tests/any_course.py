@@ -7,7 +7,6 @@ from textwrap import dedent, indent
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 NAME = "01_values"
-CELL = '"locked": {locked}, "schema_version": 3, "solution": {solution}, "task": false'
 SETUP = """\
 from collections import Counter, OrderedDict, namedtuple
 from dataclasses import dataclass
@@ -289,14 +288,13 @@ def make(root: Path) -> Lesson:
         f'[[lesson]]\nname = "{NAME}"\nnotebook = "values"\ntitle = "Values"\n'
         f'about = "values"\nminutes = 60\n\n[lesson.points]\n{points}'
     )
-    cells = [_cell("setup", "false", SETUP, locked="true")]
+    cells = {"setup": SETUP}
     for name, task in TASKS.items():
-        answer = _solution(task.reference)
-        cells.append(_cell(name, "false", answer, solution="true"))
-        lines = f'@rubric("{name}")\ndef _(r):\n    {task.rubric}\n'
-        cells.append(_cell(f"test_{name}", "true", lines, locked="true", points=2))
+        cells[name] = _solution(task.reference)
+        cells[f"test_{name}"] = f'@rubric("{name}")\ndef _(r):\n    {task.rubric}\n'
         (folder / "variants" / f"{name}.md").write_text(_variants(name, task))
-    (folder / "values.py").write_text("\n".join(cells))
+    heads = (f'# %% grade_id="{name}"\n{code}' for name, code in cells.items())
+    (folder / "values.py").write_text("\n".join(heads))
     return lessons(root)[NAME]
 
 
@@ -304,20 +302,6 @@ def _solution(code: str) -> str:
     head, body = code.split("\n", 1)
     inner = indent("### BEGIN SOLUTION", "    ")
     return f"{head}\n{inner}\n{body}\n{inner.replace('BEGIN', 'END')}\n"
-
-
-def _cell(
-    name: str,
-    grade: str,
-    code: str,
-    locked: str = "false",
-    solution: str = "false",
-    points: int = 0,
-) -> str:
-    worth = f'"points": {points}, ' if points else ""
-    rest = CELL.format(locked=locked, solution=solution)
-    tags = ' tags=["raises-exception"]' if points else ""
-    return f'# %% nbgrader={{"grade": {grade}, "grade_id": "{name}", {worth}{rest}}}{tags}\n{code}'
 
 
 def _variants(name: str, task: Task) -> str:

@@ -3,7 +3,7 @@
 import random
 
 from autograde.course.lessons import Lesson
-from autograde.report.classdata import WAITING, ClassData, GradedSubmission
+from autograde.report.classdata import SCORED, WAITING, ClassData, Row, Student, rows_of
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 
@@ -17,12 +17,13 @@ BELIEF = Belief("last", "The heads are joined at the end.", "Look at `view`.", N
 def made_up(lesson: Lesson, students: int) -> ClassData:
     """A class: most submitted, some a broken file, some nothing."""
     rng = random.Random(7)  # noqa: S311 (a sample, no secret)
-    submissions = tuple(_submission(lesson, f"s{i:05}", rng) for i in range(students))
+    handed_in = [_submission(lesson, f"s{i:05}", rng) for i in range(students)]
+    rows = tuple(row for _, found in handed_in for row in found)
     absent = tuple(f"absent{i}" for i in range(students // 20))
-    return ClassData(lesson, submissions, absent=absent)
+    return ClassData(lesson, tuple(student for student, _ in handed_in), rows, absent=absent)
 
 
-def _submission(lesson: Lesson, student: str, rng: random.Random) -> GradedSubmission:
+def _submission(lesson: Lesson, student: str, rng: random.Random) -> tuple[Student, list[Row]]:
     broken, able = rng.random() < 0.02, rng.betavariate(4, 2)
     verdicts = {}
     for exercise in lesson.exercises:
@@ -38,17 +39,14 @@ def _submission(lesson: Lesson, student: str, rng: random.Random) -> GradedSubmi
         verdicts[exercise.name] = Verdict(
             exercise.name, points, exercise.points, lines, beliefs, attempted=tried
         )
-    written = {
-        each.name: WAITING if rng.random() < 0.3 else float(rng.randint(0, 2))
-        for each in lesson.written
-    }
-    return GradedSubmission(
-        student,
-        score=sum(v.points for v in verdicts.values())
-        + sum(score for score in written.values() if isinstance(score, float)),
-        by_hand=sum(2.0 for answer in written.values() if answer == WAITING),
-        before=rng.betavariate(5, 2),
-        problem="The file is not JSON, so it is not a notebook." if broken else "",
-        verdicts=verdicts,
-        written=written,
-    )
+    rows = list(rows_of(student, verdicts.values()))
+    for each in lesson.written:
+        state = WAITING if rng.random() < 0.3 else SCORED
+        points = float(rng.randint(0, 2)) if state == SCORED else 0.0
+        rows.append(Row(student, each.name, "", state, points, each.points))
+    waiting = sum(row.worth for row in rows if row.state == WAITING)
+    score = sum(row.points for row in rows)
+    problem = "The file is not JSON, so it is not a notebook." if broken else ""
+    share = None if broken else score / (lesson.points - waiting)
+    about = Student(student, score, share, by_hand=waiting, problem=problem, broken=broken)
+    return about, rows

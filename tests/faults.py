@@ -242,14 +242,9 @@ FAULTS = [
         "tests/test_wall.py -k 'page and tables'",
     ),
     Fault(
-        "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
-        "page_cache.read_all()", "pass",
-        "tests/test_wall.py -k 'test_a_kernel and sign'",
-    ),
-    Fault(
         "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
         "    yield FADVISE, 0\n", "",
-        "tests/test_wall.py -k 'test_a_kernel and sign'",
+        "tests/test_wall.py -k says",
     ),
     # pages
     Fault(

@@ -30,8 +30,6 @@ if __name__ == "__main__":
     main()
 else:
     from autograde.grading import pipeline
-    from autograde.sandbox import provisioner
 
     run_job = pipeline.run_job
     pipeline.run_job = with_small_limits
-    provisioner.KernelLimits = lambda: SMALL

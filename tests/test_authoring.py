@@ -30,8 +30,9 @@ PAGES = [(HERE / "docs" / f"{name}.md").read_text() for name in ("authoring", "r
 
 
 def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:
-    parse_text("# %%\nx = 1\n").cells[0].source = "x = 2"
-    assert parse_text("# %%\nx = 1\n").cells[0].source == "x = 1"
+    lesson = lessons(HERE)["02_causal_mask"]
+    parse_text(lesson, "# %%\nx = 1\n").cells[0].source = "x = 2"
+    assert parse_text(lesson, "# %%\nx = 1\n").cells[0].source == "x = 1"
 
 
 @dataclass(frozen=True)
@@ -153,23 +154,25 @@ SLIPS = {
         "the cell 'def draw(rows):",
     ),
     "an answer that a cell of no name replaces": Slip(
-        TEXT, '# %% jupyter={"source_hidden": true} nbgrader={"grade": true',
-        '# %%\ncenter_rows = torch.abs\n\n# %% nbgrader={"grade": true',
+        TEXT, '# %% grade_id="test_center_rows"',
+        '# %%\ncenter_rows = torch.abs\n\n# %% grade_id="test_center_rows"',
         "test_center_rows: the lesson's own answer is not right in a notebook: center_rows: ",
     ),
-    "another ID": Slip(
-        TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',
-        "the cell centre_rows is code, Autograded answer; the curriculum wants none",
+    "another name": Slip(
+        TEXT, 'grade_id="center_rows"', 'grade_id="centre_rows"',
+        "the cell centre_rows is of no exercise and no question in source/curriculum.toml",
     ),
-    "another type": Slip(
-        TEXT, '"grade_id": "center_rows", "locked": false, "schema_version": 3, "solution": true',
-        '"grade_id": "center_rows", "locked": true, "schema_version": 3, "solution": false',
-        "the cell center_rows is code, Read-only; the curriculum wants code, Autograded",
+    "an answer without a name": Slip(
+        TEXT, '# %% grade_id="center_rows"', "# %%",
+        "the cell center_rows is missing: source/curriculum.toml wants it, my_lesson.py lacks it",
     ),
-    "no tag": Slip(
-        TEXT, '"solution": false, "task": false} tags=["raises-exception"]', '"solution": false}',
-        "test_center_rows needs the tag raises-exception, so that Run All goes on: in JupyterLab's "
-        "Property Inspector, under Common Tools",
+    "a name used twice": Slip(
+        TEXT, 'grade_id="test_center_rows"', 'grade_id="center_rows"',
+        "grade_id 'center_rows' is used 2 times",
+    ),
+    "a rubric in a Markdown cell": Slip(
+        TEXT, '# %% grade_id="test_center_rows"', '# %% [markdown] grade_id="test_center_rows"',
+        "test_center_rows is a markdown cell; it should be a code cell",
     ),
     "a helper in the rubric": Slip(
         TEXT, "    r.conventions(", "    twice = lambda x: 2 * x\n    r.conventions(",
@@ -209,7 +212,7 @@ SLIPS = {
     ),
     "an exercise without cells": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows = 2\nrow_ranges = 2",
-        "the cell test_row_ranges is missing; the curriculum wants code, Autograded tests",
+        "the cell test_row_ranges is missing: source/curriculum.toml wants it, my_lesson.py lacks",
     ),
     "a curriculum that is no TOML": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows == 2",
@@ -336,7 +339,7 @@ def test_a_missing_file_is_named(mine: Lesson, file: str, command: str) -> None:
 def with_next_rows(lesson: Lesson) -> Lesson:
     """Add an exercise that calls the first one. It has no variants yet."""
     text, heads = lesson.text.read_text(), re.compile(r"(?=^# %%)", re.M)
-    cells = [cell for cell in heads.split(text) if '_id": "center' in cell or "test_cen" in cell]
+    cells = [cell for cell in heads.split(text) if 'grade_id="center' in cell or "test_cen" in cell]
     added = "".join(cells).replace("center_rows", "next_rows")
     added = added.replace("return x - x.mean(dim=-1, keepdim=True)", "return center_rows(x)")
     lesson.text.write_text(f"{text}\n{added}")

@@ -26,8 +26,8 @@ from autograde.authoring.site import lesson_page
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course.cells import named_cells
 from autograde.course.config import course_config
-from autograde.course.lesson_files import read_measured, read_text
-from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons
+from autograde.course.lesson_files import parse_text, read_measured, read_text
+from autograde.course.lessons import CURRICULUM, CourseError, Exercise, Lesson, Written, lessons
 from autograde.course.versions import source_of, versions
 from autograde.grading.running.reference import load, practice_of, right_key
 from autograde.notebook.saved_notebook import MAY_RAISE
@@ -190,12 +190,12 @@ def test_check_notices_what_is_out_of_date(mine: Lesson) -> None:
 def test_a_failed_build_changes_nothing(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     before = files_in(course / "notebooks")
-    text = lesson.text.read_text().replace('"points": 3', '"points": 4', 1)
-    lesson.text.write_text(text.replace('tags=["raises-exception"]', "", 1))
-    with pytest.raises(CourseError, match=r"needs the tag raises-exception"):
+    text = lesson.text.read_text().replace("(3 points)", "(4 points)", 1)
+    lesson.text.write_text(text.replace('grade_id="test_attention_scores"', "", 1))
+    with pytest.raises(CourseError, match=r"the cell test_attention_scores is missing"):
         building.build(lesson)
     assert files_in(course / "notebooks") == before
-    assert '"points": 4' in lesson.text.read_text()
+    assert "(4 points)" in lesson.text.read_text()
     assert not list(course.glob(".build-*"))
 
 
@@ -236,6 +236,40 @@ def test_jupyter_can_edit_the_text(lesson: Lesson, tmp_path: Path) -> None:
     back = jupytext.read(copy)
     assert [cell.source for cell in back.cells] == [cell.source for cell in nb.cells]
     assert [cell.metadata for cell in back.cells] == [cell.metadata for cell in nb.cells]
+
+
+FULL_HEAD = (
+    'nbgrader={"grade": false, "grade_id": "NAME", "locked": false, "points": 9, '
+    '"schema_version": 2, "solution": true, "task": false}'
+)
+"""As nbgrader's panel writes one; here most of it is wrong."""
+KNOWN = {
+    "context_vectors": {"grade": False, "solution": True, "locked": False},
+    "test_context_vectors": {"grade": True, "solution": False, "locked": True, "points": 2},
+    "question_why": {"grade": False, "solution": False, "locked": True},
+    "why": {"grade": True, "solution": True, "locked": False, "points": 1.5},
+    "drawn": {"grade": True, "solution": True, "locked": False, "points": 3},
+    "setup": {"grade": False, "solution": False, "locked": True},
+}
+"""What nbgrader gets to know of a cell by its name; `why` is in words and `drawn` in code."""
+
+
+@pytest.mark.parametrize("head", ['grade_id="NAME"', FULL_HEAD, f'grade_id="NAME" {FULL_HEAD}'])
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_name_of_a_cell_says_what_it_is(lesson: Lesson, name: str, head: str) -> None:
+    exercises = (Exercise("context_vectors", 2.0),)
+    written = (Written("why", 1.5), Written("drawn", 3.0))
+    kind = " [markdown]" if name.endswith("why") else ""
+    text = f"# %%{kind} {head.replace('NAME', name)}\n# x\n"
+    (cell,) = parse_text(replace(lesson, exercises=exercises, written=written), text).cells
+    known = {**KNOWN[name], "grade_id": name, "schema_version": 3, "task": False}
+    may_raise = name in ("test_context_vectors", "drawn")
+    folded = name == "test_context_vectors"
+    assert cell.metadata == {
+        "nbgrader": known,
+        **({"tags": [MAY_RAISE]} if may_raise else {}),
+        **({"jupyter": {"source_hidden": True}} if folded else {}),
+    }
 
 
 def test_newer_changes_in_the_notebook_are_not_overwritten(course: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_full_disk_is_one_sentence_below_the_card(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "notes")
 
-    monkeypatch.setattr("autograde.notebook.remembering.keep_text", full)
+    monkeypatch.setattr("autograde.notebook.remembering.keep_line", full)
     remember("mine")
     said = shown(capsys)
     assert "Formula: for keys j" in said

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from classes import gradebook_of
-from downloads import zip_collect, zipped
+from downloads import zipped
 from small_class import LESSON, NOTEBOOK, make_course
 
-from autograde.course.lessons import Lesson
+from autograde.course.lessons import CourseError, Lesson
+from autograde.lms.collect import collect
 from autograde.lms.recognise import Found, Person, read_metadata, recognise
 from autograde.lms.worksheet import Row, read_worksheets
 
@@ -304,7 +305,7 @@ def test_a_download_is_collected_with_its_late_marks(
             "Identifier,Last modified (submission),Last modified (grade)\n"
             'Participant 77,"Monday, 2 March 2026, 10:30 PM",-\n'
         )
-    zip_collect(course)
+    collect(course, [])
     submitted = course.root / "submitted"
     found = {p.relative_to(submitted).as_posix() for p in submitted.rglob("*") if p.is_file()}
     assert found == COLLECTED[system]
@@ -313,33 +314,28 @@ def test_a_download_is_collected_with_its_late_marks(
     assert (submitted / student / LESSON / "timestamp.txt").read_text() == time
 
 
-def test_a_bad_download_stops_collecting_and_is_named(
-    course: Lesson, archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_download_stops_collecting_and_is_named(course: Lesson, archives: Path) -> None:
     (archives / "good.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
     (archives / "evil.zip").write_bytes(zipped({"../../../x.ipynb": "{}"}))
     (archives / "link.zip").symlink_to("/etc/passwd")
     (archives / "cs_101_2026_mask_submissions.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
-    with pytest.raises(SystemExit):
-        zip_collect(course)
-    said = capsys.readouterr().err
+    with pytest.raises(CourseError, match="Refused, so nothing was collected") as refused:
+        collect(course, [])
+    said = str(refused.value)
     assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
     assert "link.zip: it is a link" in said
     assert "submissions.zip: that could be a student's file; call it download.zip" in said
     assert not (course.root / "submitted").exists()
 
 
-def test_a_time_zone_that_does_not_exist_is_named(
-    course: Lesson, archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_time_zone_that_does_not_exist_is_named(course: Lesson, archives: Path) -> None:
     (archives / "moodle.zip").write_bytes(zipped(DOWNLOADS["moodle"]))
     config = course.root / "nbgrader_config.py"
     before = config.read_text()
-    config.write_text(f"{before}\nc.LmsCollector.time_zone = 'Europe/Bärlin'\n")
-    with pytest.raises(SystemExit):
-        zip_collect(course)
+    config.write_text(f"{before}\nc.Lms.time_zone = 'Europe/Bärlin'\n")
+    with pytest.raises(CourseError, match="time_zone is 'Europe/Bärlin', which is no time zone"):
+        collect(course, [])
     config.write_text(before)
-    assert "time_zone is 'Europe/Bärlin', which is no time zone" in capsys.readouterr().err
 
 
 def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Path) -> None:
@@ -348,5 +344,5 @@ def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Pat
     (archives / "x.zip").write_bytes(
         zipped({**DOWNLOADS["gradescope"], "assignment_1_export/submission_metadata.yml": evil})
     )
-    zip_collect(course)
+    collect(course, [])
     assert not (course.root / "submitted").exists()

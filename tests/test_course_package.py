@@ -30,14 +30,14 @@ def tidy(x):
     return sorted(x)
 """
 TEXT = """\
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "solution": false}
+# %% grade_id="setup"
 from statistics_course import rubric
 
-# %% nbgrader={"grade": false, "grade_id": "ordered", "locked": false, "solution": true}
+# %% grade_id="ordered"
 def ordered(x):
     return sorted(x)
 
-# %% nbgrader={"grade": true, "grade_id": "test_ordered", "locked": true, "points": 1}
+# %% grade_id="test_ordered"
 @rubric("ordered")
 def _(r):
     r.sorts("puts them in order", ordered, ([3, 1],))

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 from classes import gradebook_of
-from conftest import HERE, program, run
+from conftest import HERE, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -21,7 +21,7 @@ from traitlets.config import Config
 from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import LatePolicy
-from autograde.lms.exports import EXPORTERS, export_grades
+from autograde.lms.exports import export_grades
 from autograde.lms.people import keep_numbers
 from autograde.lms.recognise import recognise
 
@@ -146,36 +146,21 @@ def test_the_manual_packs_feedback_as_moodle_names_files(
     assert [person.number for person in found.owners] == ["31"]
 
 
-def test_moodle_several_lessons_are_columns(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with gradebook_of(course) as gradebook:
+def test_moodles_worksheet_is_of_one_lesson(course: Path, tmp_path: Path) -> None:
+    shutil.copytree(course, tmp_path / "course")
+    with gradebook_of(tmp_path / "course") as gradebook:
         gradebook.update_or_create_assignment("01_self_attention")
-    head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
-    assert head == ["First name", "Last name", "Username", "Email address",
-                    LESSON, "01_self_attention"]  # fmt: skip
-    assert next(row for row in rows if row[2] == "ada")[3:] == ["ada@example.org", "13.0", ""]
-    assert (
-        "No email address for 1234, bob, eve, zoe: in Moodle, map Username"
-        in capsys.readouterr().err
-    )
+    lessons = (LESSON, "01_self_attention")
+    result = run(tmp_path / "course", "export", "--format", "moodle", *lessons)
+    assert result.exit_code == 1
+    assert "Moodle's worksheet is of one assignment: name one lesson" in result.output
 
 
-def test_titles_of_the_other_system(course: Path) -> None:
-    exporter = EXPORTERS["canvas"](
-        config=Config(GradeExporter={"titles": {LESSON: "The mask (991)"}})
-    )
-    exporter.to, exporter.assignment = str(course / "titled.csv"), [LESSON]
-    with gradebook_of(course) as gradebook:
-        exporter.export(gradebook)
-    assert '"The mask (991)"' in (course / "titled.csv").read_text()
-
-
-def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
-    exporter = "--exporter=autograde.lms.exports.CanvasExporter"
-    result = program("nbgrader", "export", exporter, f"--to={course / 'n.csv'}", cwd=course)
-    assert result.returncode == 0, result.stderr
-    assert "Points Possible" in (course / "n.csv").read_text()
+def test_titles_of_the_other_system(course: Path, tmp_path: Path) -> None:
+    shutil.copytree(course, tmp_path / "course")
+    with (tmp_path / "course" / "nbgrader_config.py").open("a") as config:
+        config.write(f'c.Lms.titles = {{"{LESSON}": "The mask (991)"}}\n')
+    assert exported(tmp_path / "course", "canvas", LESSON)[0][-1] == "The mask (991)"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ import pytest
 from classes import NO_WALL, file_of, put_file
 from conftest import HERE, program
 
-from autograde.authoring.lint import lint_source
 from autograde.course.cells import code_cells, named_cells
-from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
@@ -94,13 +92,6 @@ def test_a_mark_stays_with_its_figure(lesson: Lesson) -> None:
     hand_in(lesson, "ada", DRAWN, before="RAIN = RAIN[::-1]")
     autograde(lesson.root, "grade", *NO_WALL)
     assert answer_of(lesson, "ada").mark == Mark(POINTS, "Clear.", waits=True)
-
-
-def test_a_build_wants_the_tag(lesson: Lesson) -> None:
-    nb = read_text(lesson)
-    del named_cells(nb)[QUESTION].metadata["tags"]
-    (fault,) = lint_source(lesson, nb)
-    assert fault.startswith(f"{QUESTION} needs the tag raises-exception")
 
 
 def test_of_two_copies_the_last_is_run_and_the_other_keeps_its_code(lesson: Lesson) -> None:

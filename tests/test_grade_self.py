@@ -10,7 +10,7 @@ from conftest import HERE, run
 from screen_reader import outline_of
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
-from autograde import cli
+from autograde.commands import for_students
 from autograde.course.lessons import lessons
 from autograde.grading import pipeline
 from autograde.grading.limits import LIMITS
@@ -31,7 +31,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Result, l
     change(mine(project), lambda cells: cells["test_causal_mask"].update(source="print('right')"))
     opened: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli.webbrowser, "open", opened.append)
+        patch.setattr(for_students.webbrowser, "open", opened.append)
         result = run(project.work, "self", LESSON)
     return project, result, opened
 

@@ -185,14 +185,14 @@ def test_lines_of_kinds_that_compute_nothing_are_claims_and_never_all_are(lesson
 
 
 TEXT = """\
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "solution": false}
+# %% grade_id="setup"
 from autograde.rubric.probes.lines import rubric
 
-# %% nbgrader={"grade": false, "grade_id": "ends", "locked": false, "solution": true}
+# %% grade_id="ends"
 def ends(x):
     return [x[0], x[-1]]
 
-# %% nbgrader={"grade": true, "grade_id": "test_ends", "locked": true, "points": 1}
+# %% grade_id="test_ends"
 @rubric("ends")
 def _(r):
     r.call("the ends", ends, r.normal(5))

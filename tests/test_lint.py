@@ -18,23 +18,15 @@ def doubled(nb: NotebookNode) -> None:
 
 
 def unnamed(nb: NotebookNode) -> None:
-    del named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"]
+    del named_cells(nb)["context_vectors"].metadata["nbgrader"]
+
+
+def in_words(nb: NotebookNode) -> None:
+    named_cells(nb)["test_context_vectors"].cell_type = "markdown"
 
 
 def no_rubric(nb: NotebookNode) -> None:
     nb.cells.remove(named_cells(nb)["test_context_vectors"])
-
-
-def other_points(nb: NotebookNode) -> None:
-    named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = 5
-
-
-def points_in_words(nb: NotebookNode) -> None:
-    named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = "1"
-
-
-def untagged(nb: NotebookNode) -> None:
-    del named_cells(nb)["test_context_vectors"].metadata["tags"]
 
 
 def unknown(nb: NotebookNode) -> None:
@@ -88,12 +80,10 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
         '[lesson.needs]: context_vectors = ["attention_scores"]'
     ),
     doubled: "grade_id 'attention_weights' is used 2 times",
-    unnamed: "needs a grade_id",
+    unnamed: "needs a grade_id: 'def context_vectors(",
     no_rubric: "the cell test_context_vectors is missing",
-    other_points: "Points: 5; the curriculum wants code, Autograded tests, Points: 1",
-    points_in_words: "Points: '1'; the curriculum wants code, Autograded tests, Points: 1",
-    untagged: "needs the tag raises-exception",
-    unknown: "the cell contexts is code, Autograded answer; the curriculum wants none",
+    unknown: "the cell contexts is of no exercise and no question in source/curriculum.toml",
+    in_words: "test_context_vectors is a markdown cell; it should be a code cell",
     without_end: "needs each answer between BEGIN SOLUTION and END SOLUTION",
     pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",
     given_too: "test_context_vectors reads context_vectors, which setup has too; give the answer",

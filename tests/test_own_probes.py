@@ -58,14 +58,9 @@ def program(root: Path, exercise: str, setup: str, answer: str, rubric: str) -> 
         'about = "it"\nminutes = 5\n\n'
         f"[lesson.points]\n{exercise} = 1\n"
     )
-    head = (
-        '# %% nbgrader={"grade": false, "grade_id": "NAME", "locked": LOCK, "solution": SOLVED}\n'
-    )
-    test = f'# %% nbgrader={{"grade": true, "grade_id": "test_{exercise}", "points": 1}}\n'
-    given = head.replace("NAME", "setup").replace("LOCK", "true").replace("SOLVED", "false")
-    solved = head.replace("NAME", exercise).replace("LOCK", "false").replace("SOLVED", "true")
-    text = "\n".join([given + setup, solved + answer, test + rubric])
-    (folder / "own.py").write_text(text)
+    cells = {"setup": setup, exercise: answer, f"test_{exercise}": rubric}
+    heads = (f'# %% grade_id="{name}"\n{code}' for name, code in cells.items())
+    (folder / "own.py").write_text("\n".join(heads))
     return load(lessons(root)["01_own"])
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from classes import gradebook_of, make_course
 from conftest import run
-from downloads import zip_collect, zipped
+from downloads import zipped
 from nbgrader.api import Grade
 
-from autograde import terminal
+from autograde.commands import terminal
 from autograde.course.lessons import Lesson, lessons
 from autograde.grading.gradebook import odd_due_date
 from autograde.lms.exports import export_grades
@@ -259,12 +259,6 @@ def test_a_download_that_is_refused_leaves_everything(root: Path) -> None:
     assert not (root / "submitted").exists()
     result = run(root, "collect", MASK)
     assert "name the files that you downloaded, or put them into" in result.output
-
-
-def test_nbgraders_command_gives_the_same(root: Path) -> None:
-    zip_collect(lessons(root)[MASK], {FOLDER.format("Ana Muster_481516"): NOTEBOOK})
-    assert who_has(root) == {"ana"}
-    assert read_numbers(root, MASK) == {"ana": "481516"}
 
 
 def test_each_lesson_goes_back_with_its_own_numbers(

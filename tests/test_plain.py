@@ -193,8 +193,8 @@ def test_reports_and_exports_do_not_stumble_over_it(course: Path) -> None:
     assert run(course, "grade", "--workers", "1", *NO_WALL).exit_code == 0
     result = run(course, "report")
     assert result.exit_code == 0, result.output
-    for kind in ("csv", "canvas", "moodle"):
-        result = run(course, "export", "--format", kind, "--to", f"{kind}.csv")
+    for kind, *names in (["csv"], ["canvas"], ["moodle", HW]):
+        result = run(course, "export", *names, "--format", kind, "--to", f"{kind}.csv")
         assert result.exit_code == 0, result.output
     rows = (course / "csv.csv").read_text().splitlines()
     assert sorted(row.split(",")[0].strip('"') for row in rows[1:]) == [LESSON, LESSON, HW, HW]

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import classes
@@ -95,7 +94,6 @@ def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> Non
     lesson = worth(lesson, apply_mask=5, break_tril=1)
     assert points_everywhere(built(lesson), "test_apply_mask") == [5] * 4
     text = lesson.text.read_text()
-    assert '"grade_id": "test_apply_mask", "locked": true, "points": 5' in text
     assert "`apply_mask` (5 points)" in text
     assert "`break_tril` (1 point" in text
     assert "2 graded, mean" in graded(lesson)
@@ -106,7 +104,7 @@ def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> Non
     }
     assert ran_files(lesson) == ran
     assert read_class(lesson).lesson.points == 16
-    assert not any(each.earlier for each in read_class(lesson).submissions)
+    assert not any(each.earlier for each in read_class(lesson).students)
     assert "2 unchanged" in graded(lesson)
 
 
@@ -156,9 +154,10 @@ def test_points_and_a_rubric_line_that_change_together(lesson: Lesson) -> None:
     lesson = built(worth(lesson, apply_mask=5))
     graded(lesson)
     assert scores(lesson.root)["right"] == 17
-    found = read_class(lesson).submissions
-    assert all(each.earlier for each in found)
-    assert {each.verdicts["apply_mask"].max_points for each in found} == {5}
+    data = read_class(lesson)
+    assert all(each.earlier for each in data.students)
+    of_mask = [row for row in data.rows if row.exercise == "apply_mask"]
+    assert sum(row.worth for row in of_mask) == pytest.approx(len(data.students) * 5)
     hand_in(lesson, "later")
     graded(lesson)
     assert scores(lesson.root)["later"] == 17
@@ -187,44 +186,38 @@ def test_points_changed_without_a_build_are_not_half_applied(lesson: Lesson) -> 
     assert read_class(lesson).lesson.points == 13
 
 
-OLD = '"grade_id": "test_apply_mask", "locked": true, "points": 1'
-
-
-@pytest.mark.parametrize(
-    ("edit", "said"),
-    [
-        (lambda text: text, "apply_mask is worth 5 points instead of 1"),
-        (
-            lambda text: text.replace(OLD, OLD.replace("1", "4")),
-            "apply_mask is worth 5 points, as source/curriculum.toml says; its cell said 4",
-        ),
-    ],
+IN_PANEL = (
+    '# %% nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, '
+    '"points": POINTS, "schema_version": 3, "solution": false, "task": false}'
 )
-def test_what_changed_is_said(lesson: Lesson, edit: Callable[[str], str], said: str) -> None:
-    lesson.text.write_text(edit(lesson.text.read_text()))
+"""The head of a cell whose type and points somebody chose in nbgrader's panel."""
+
+
+@pytest.mark.parametrize("typed", ["1", "4", "5"])
+def test_what_changed_is_said(lesson: Lesson, typed: str) -> None:
+    text, head = lesson.text.read_text(), '# %% grade_id="test_apply_mask"'
+    assert head in text
+    lesson.text.write_text(text.replace(head, IN_PANEL.replace("POINTS", typed)))
     lesson = worth(lesson, apply_mask=5)
+    cell = named_cells(source_notebook(lesson))["test_apply_mask"]
+    assert cell.metadata["nbgrader"]["points"] == 5
     with open_gradebook(course_config(lesson.root)) as gradebook:
-        told = changes(lesson, maxima(gradebook, lesson))
-    assert said in told
-    assert "apply_mask is worth 5 points instead of 1" in told
+        first, *more = changes(lesson, maxima(gradebook, lesson))
+    assert first == "apply_mask is worth 5 points instead of 1"
+    assert more == [
+        "apply_mask is worth 5 points, as source/curriculum.toml says; "
+        f"the {typed} of its cell count for nothing"
+    ] * (typed != "5")
 
 
-HEADS = [
-    ('"points": 2, "schema_version": 3', '"points": 4, "schema_version": 3'),
-    ('"points": 2, "schema_version": 3', '"schema_version": 3'),
-    ("`center_rows` (2 points", "`center_rows` (1 point"),
-    ("`center_rows` (2 points", "`center_rows` (0.5 points"),
-]
-
-
-@pytest.mark.parametrize(("right", "wrong"), HEADS)
+@pytest.mark.parametrize("wrong", ["1 point", "0.5 points"])
 def test_the_curriculums_points_are_written_and_nothing_else(
-    new_lesson: Lesson, right: str, wrong: str
+    new_lesson: Lesson, wrong: str
 ) -> None:
-    text = new_lesson.text.read_text()
+    text, right = new_lesson.text.read_text(), "`center_rows` (2 points"
     assert text_with_points(new_lesson, text) == text
     assert right in text
-    assert text_with_points(new_lesson, text.replace(right, wrong)) == text
+    assert text_with_points(new_lesson, text.replace(right, f"`center_rows` ({wrong}")) == text
 
 
 def test_a_heading_gets_the_points_in_a_cell_between_quotes_too(new_lesson: Lesson) -> None:
@@ -241,7 +234,6 @@ def test_build_says_what_is_worth_other_points_and_check_that_it_is_to_be_built(
     result = run(mine.root, "build")
     assert result.exit_code == 0, result.output
     assert f"{mine.name}: center_rows is worth 0.5 points instead of 2" in result.output
-    assert '"points": 0.5' in lesson.text.read_text()
     assert "`center_rows` (0.5 points" in lesson.text.read_text()
     assert run(mine.root, "build", "--check").output == ""
     assert run(mine.root, "build").output == f"{mine.name}: built\n"

@@ -1,4 +1,4 @@
-"""`autograde submit`: looked at first, then one zip that `nbgrader zip_collect` reads."""
+"""`autograde submit`: looked at first, then one zip that `autograde collect` reads."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ import nbformat
 import pytest
 from click.testing import Result
 from conftest import HERE, run
-from downloads import zip_collect
+from downloads import collect_zipped
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine
@@ -221,7 +221,7 @@ DOWNLOADS = {
 
 @pytest.mark.parametrize("system", DOWNLOADS)
 @pytest.mark.parametrize("names", [(LESSON,), (LESSON, "03_inf_mask")])
-def test_zip_collect_reads_what_was_packed(
+def test_collect_reads_what_was_packed(
     system: str, names: tuple[str, ...], project: Project, tmp_path: Path
 ) -> None:
     assert submit(project, *names, "--yes").exit_code == 0
@@ -229,7 +229,7 @@ def test_zip_collect_reads_what_was_packed(
     lesson = classes.make_course(tmp_path / "course", ())
     with classes.gradebook_of(lesson.root) as gradebook:
         gradebook.update_or_create_student("123", first_name="Jane", last_name="Doe")
-    zip_collect(lesson, {DOWNLOADS[system].format(packed.name): packed.read_bytes()})
+    collect_zipped(lesson, {DOWNLOADS[system].format(packed.name): packed.read_bytes()})
     collected = lesson.root / "submitted" / "123" / LESSON / f"{NOTEBOOK}.ipynb"
     assert collected.read_bytes() == mine(project).read_bytes()
 

@@ -250,7 +250,7 @@ def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
     code = (
         "import os; os.chdir(sys.argv.pop(1))\n"
         "from click.testing import CliRunner; from autograde.cli import main\n"
-        "import autograde.terminal, sysconfig; sysconfig.get_config_vars()\n"
+        "import autograde.commands.terminal, sysconfig; sysconfig.get_config_vars()\n"
         "sys.platform = 'win32'\n"
         "done = CliRunner().invoke(main, sys.argv[1:]); print(done.exit_code, done.output)"
     )

@@ -20,6 +20,7 @@ from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.course.cells import code_cells, id_of_text, named_cells
+from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.reading.parse import parse
@@ -27,7 +28,7 @@ from autograde.grading.reading.restore import MORE, restore
 from autograde.grading.record import Record, marks_of
 from autograde.grading.submission import GRADED, Marks
 from autograde.marking.answers import read_question
-from autograde.report.classdata import EMPTY, WAITING, read_class
+from autograde.report.classdata import EMPTY, SCORED, WAITING, read_class
 
 LESSON = "02_causal_mask"
 
@@ -41,14 +42,15 @@ def with_question(root: Path) -> Lesson:
     shutil.copytree(HERE / "source", root / "source")
     shutil.copy(HERE / "nbgrader_config.py", root)
     text = root / "source" / LESSON / "causal_mask.py"
-    nb = jupytext.reads(f"{text.read_text()}\n{CELLS}", "py:percent")
-    jupytext.write(without_demonstrations(nb), text, fmt="py:percent")
+    text.write_text(f"{text.read_text()}\n{CELLS}")
     needs = "[lesson.needs]\ntril_causal_weights"
     curriculum = (root / CURRICULUM).read_text()
     assert needs in curriculum
     changed = curriculum.replace(needs, f"{ENTRY}\n{needs}")
     (root / CURRICULUM).write_text(changed)
-    return lessons(root)[LESSON]
+    lesson = lessons(root)[LESSON]
+    jupytext.write(without_demonstrations(read_text(lesson)), text, fmt="py:percent")
+    return lesson
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +100,9 @@ def by_hand_of(lesson: Lesson) -> int:
 
 
 def in_report(lesson: Lesson, student: str) -> float | str:
-    data = read_class(lesson)
-    return next(each for each in data.submissions if each.student == student).written["why_zero"]
+    """The score of the answer, or its state if it has none."""
+    row = read_class(lesson).row_of[student, "why_zero", ""]
+    return row.points if row.state == SCORED else row.state
 
 
 def page(lesson: Lesson, student: str) -> str:
@@ -202,16 +205,8 @@ def no_reference(nb: NotebookNode) -> None:
     named_cells(nb)["why_zero"].source = "Why not?"
 
 
-def other_points(nb: NotebookNode) -> None:
-    named_cells(nb)["why_zero"].metadata["nbgrader"]["points"] = 3
-
-
-def not_graded(nb: NotebookNode) -> None:
-    named_cells(nb)["why_zero"].metadata["nbgrader"]["grade"] = False
-
-
-def unlocked(nb: NotebookNode) -> None:
-    named_cells(nb)["question_why_zero"].metadata["nbgrader"]["locked"] = False
+def question_in_code(nb: NotebookNode) -> None:
+    named_cells(nb)["question_why_zero"].cell_type = "code"
 
 
 def answer_first(nb: NotebookNode) -> None:
@@ -222,9 +217,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     no_scheme: "question_why_zero: a marking scheme belongs in each question's cell",
     scheme_elsewhere: "setup: a marking scheme belongs in each question's cell, and in no other",
     no_reference: "why_zero needs each answer between",
-    other_points: "why_zero is markdown, Manually graded answer, Points: 3; the",
-    not_graded: "why_zero is markdown, Autograded answer; the",
-    unlocked: "question_why_zero is markdown, -; the",
+    question_in_code: "question_why_zero is a code cell; it should be a markdown cell",
     answer_first: "why_zero stands before question_why_zero",
 }
 

@@ -40,6 +40,9 @@ tried(*(lambda p=p: open(p).read(1) for p in
         ('/etc/shadow', '/etc/hostname', '/var/log/dpkg.log', '/boot', 'HOST_HOME/.bashrc', '/dev/mem',
          '/proc/kcore', '/proc/kmsg', '/sys/kernel/uevent_helper', '/dev/vda', '/dev/kmsg')))
 """,
+    "what administrators keep": """
+tried(*(lambda p=p: os.listdir(p) for p in ('/usr/local/share', '/usr/local/etc', '/usr/local/src', '/usr/src')))
+""",
     "other processes": """
 others = [p for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]
 assert not others, others
@@ -114,9 +117,7 @@ def call(*numbers):
         raise OSError(ctypes.get_errno(), 'no')
 file = os.open(torch.__file__, os.O_RDONLY)
 tried(lambda: os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT), lambda: call(27, 0, 4096, 0),
-      lambda: call(451, file, 0, 0, 0), lambda: call(206, 1, ctypes.byref(ctypes.c_long())),
-      lambda: os.listdir(os.path.dirname(torch.__file__) + '/include')[0],
-      lambda: os.listdir('/usr/include'), lambda: os.listdir('/usr/share/doc'))
+      lambda: call(451, file, 0, 0, 0), lambda: call(206, 1, ctypes.byref(ctypes.c_long())))
 """,
     "when and where the process that watches it runs": """
 import ctypes
@@ -238,7 +239,7 @@ SAYS = {
     ),
     "advice that is not followed": (
         "import ctypes, torch\nlibc = ctypes.CDLL(None)\nfile = os.open(torch.__file__, os.O_RDONLY)\n"
-        "print(os.preadv(file, [bytearray(1)], 0), os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED),\n"
+        "print(os.preadv(file, [bytearray(1)], 0), os.posix_fadvise(-1, 0, 0, os.POSIX_FADV_DONTNEED),\n"
         "      *(libc.madvise(1, 4096, advice) for advice in (20, 21, 4)))",
         "1 None 0 0 -1",
     ),

@@ -15,13 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import torch
 from wall_attempts import NO_GROUP, NO_USERS
 from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.both_sides import KernelLimits
-from autograde.sandbox.wall import KERNEL_UIDS, inside, root_may_mount
+from autograde.sandbox.wall import KERNEL_UIDS, root_may_mount
 
 
 async def starts_in_its_files() -> bool:
@@ -47,56 +46,12 @@ async def leaves_no_file_behind() -> bool:
     return said == ["[] [] False\n"] * 2
 
 
-READ = """
-import mmap, os, resource
-def from_disk(paths):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
-    for path in paths:
-        with open(path, 'rb') as file, mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ) as m: m[0]
-    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
-"""
-FORGET = """
-for path in PATHS:
-    with open(path) as file: os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-"""
-
-
-async def sees_no_sign_in_what_was_read() -> bool:
-    """Which parts of files Linux has in memory is the same for all, whoever read what before."""
-    some = sorted(Path(torch.__file__).parent.glob("_inductor/**/*.py"))[-120:]
-    paths, signs = [str(inside(path)) for path in some[:100]], str(inside(some[100]))
-    forget = f"import os\nPATHS = {list(map(str, some))}\n{FORGET}"
-    run_python(forget)  # nobody has it in memory now
-    template.close()
-    async with kernel() as sender:
-        await sender.run(READ)
-        for n in range(0, 100, 10):  # looking at a file puts it in memory
-            said = await sender.run(f"print(from_disk({paths[n : n + 10]}))")
-            if said == "0\n":
-                break
-            await asyncio.sleep(1)
-        await sender.run(f"PATHS = [{signs!r}]\n{FORGET}")
-    async with kernel() as receiver:
-        return said == "0\n" == await receiver.run(f"{READ}\nprint(from_disk([{signs!r}]))")
-
-
 async def is_interrupted() -> bool:
     async with kernel() as k:
         cell = asyncio.create_task(k.run("print('begun')\nimport time\ntime.sleep(60)"))
         await k.says("begun")
         await k.manager.interrupt_kernel()
         return "KeyboardInterrupt" in await cell and "2" in await k.run("print(1 + 1)")
-
-
-async def restarts() -> bool:
-    async with kernel() as k:
-        await k.run("x = 1")
-        await k.manager.restart_kernel(now=True)
-        await k.client.wait_for_ready(timeout=30)
-        fresh = "NameError" in await k.run("x")
-        await k.manager.restart_kernel()
-        await k.client.wait_for_ready(timeout=30)
-        return fresh and "3" in await k.run("print(3)")
 
 
 async def shuts_down_when_asked() -> bool:
@@ -230,7 +185,7 @@ async def is_interrupted_for_a_list_without_end() -> bool:
 
 
 async def of_no_cell_is_not_interrupted() -> bool:
-    """As other tools run it, who do not say where a cell begins."""
+    """As nbgrader runs a plain assignment: it does not say where a cell begins."""
     async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
         said = await k.run("import time\nwhile time.process_time() < 2.5: pass\nprint('through')")
         return "through" in said
@@ -272,25 +227,6 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
             "time.sleep(60)"
         )
         return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
-
-
-async def of_a_killed_run_leaves_no_group() -> bool | str:
-    code = (
-        "from autograde.sandbox import control_groups as c\n"
-        "from autograde.sandbox.both_sides import KernelLimits\n"
-        "import os, signal\n"
-        "print(c.make(KernelLimits()) or '', flush=True)\n"
-    )
-    killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()
-    if not killed:
-        return NO_GROUP
-    ended = run_python(code).stdout.split()
-    return len(ended) == len(killed) and not any(map(os.path.exists, killed + ended))
-
-
-def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 async def is_stopped_though_it_ignores_signals() -> bool:
@@ -422,9 +358,7 @@ async def is_gone_when_the_run_is_killed() -> bool:
 LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "starts in its files": starts_in_its_files,
     "leaves no file behind": leaves_no_file_behind,
-    "sees no sign in what was read": sees_no_sign_in_what_was_read,
     "is interrupted": is_interrupted,
-    "restarts": restarts,
     "shuts down when asked": shuts_down_when_asked,
     "dies by exit": lambda: dies_by("import os\nos._exit(7)", 7),
     "dies by a signal": lambda: dies_by("import os\nos.kill(os.getpid(), 9)", -9),
@@ -440,7 +374,6 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,
     "has a control group": has_a_control_group,
     "is ended for what its sockets hold": is_ended_for_what_its_sockets_hold,
-    "of a killed run leaves no group": of_a_killed_run_leaves_no_group,
     "is stopped though it ignores signals": is_stopped_though_it_ignores_signals,
     "outlives the interrupt of a cell": outlives_the_interrupt_of_a_cell,
     "has its own iopub": has_its_own_iopub,
@@ -455,11 +388,9 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 
 
 LATER = {
-    "sees no sign in what was read",
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "replaces one that died as it waited",
     "is gone when the run is killed",
-    "of a killed run leaves no group",
     "is interrupted", "is stopped though it ignores signals", "outlives the interrupt of a cell",
 }  # fmt: skip
 """Some of these kill the template that the others share. Some block this process. Some interrupt a

@@ -30,21 +30,13 @@ OUTWARDS = re.compile(r"\[([^\]]*)\]\(\.\./([^)]*)\)")
 SETUPTOOLS = 77
 """The oldest setuptools that builds the wheels; where it is older or missing, pip gets it."""
 SHARED = {
-    "share/jupyter/kernels/autograde-walled": "sandbox/spec",
     "share/jupyter/labextensions/autograde-page": "workspace/jupyter/labextensions/autograde-page",
     "share/jupyter/labextensions/autograde-page/static": (
         "workspace/jupyter/labextensions/autograde-page/static"
     ),
 }
 """Folders in which Jupyter looks, and the folders of the grader whose files go there."""
-OF_GRADER = {
-    "scripts": {"autograde": "autograde.cli:main"},
-    "entry-points": {
-        "jupyter_client.kernel_provisioners": {
-            "autograde-walled": "autograde.sandbox.provisioner:WalledProvisioner"
-        }
-    },
-}
+SCRIPTS = {"autograde": "autograde.cli:main"}
 
 
 def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list[Path]:
@@ -69,15 +61,14 @@ def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list
     made = []
     with TemporaryDirectory() as folder:
         if apart:
-            grader = {**ABOUT, "version": autograde.__version__, **OF_GRADER}
+            grader = {**ABOUT, "version": autograde.__version__, "scripts": SCRIPTS}
             grader["dependencies"] = needed_by(Path(autograde.__file__).parent)
             made.append(Path(folder, "grader"))
             _write(made[-1], grader, autograde.__name__)
             needed.append(f"{GRADER}=={autograde.__version__}")
         else:
             needed += needed_by(Path(autograde.__file__).parent)
-            ours["scripts"] = OF_GRADER["scripts"]
-            ours["entry-points"] |= OF_GRADER["entry-points"]
+            ours["scripts"] = SCRIPTS
         ours["dependencies"] = sorted({*needed})
         made.append(Path(folder, "course"))
         _write(made[-1], ours, course.package, *([] if apart else [autograde.__name__]))

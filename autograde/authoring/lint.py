@@ -23,39 +23,31 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import read_variants
 from autograde.cards import read_card
-from autograde.course.cells import code_cells, grade_id, named_cells
+from autograde.course.cells import (
+    OTHER,
+    code_cells,
+    exercise_of,
+    grade_id,
+    listed_cells,
+    named_cells,
+)
 from autograde.course.lessons import CURRICULUM, Exercise, Lesson
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
-from autograde.notebook.saved_notebook import MAY_RAISE
 from autograde.rubric.judge import judge, with_other_inputs
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.names import names_of
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
-LONGEST_RUBRIC = 15
-TYPES = {
-    (False, True): "Autograded answer",
-    (True, False): "Autograded tests",
-    (True, True): "Manually graded answer",
-}
-"""The name of a cell in nbgrader's panel, by whether it is graded and whether it is a solution."""
-
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
-    """Yield faults in a lesson's card, and in names, types, points and rubric cells of its text."""
+    """Yield faults in a lesson's card, and in the names, the order and the rubrics of its text."""
     cells = named_cells(nb)
-    yield from _lint_types(lesson, nb, cells)
-    yield from _unnamed(nb)
+    yield from _lint_cells(lesson, nb)
     for exercise in lesson.exercises:
         if rubric := cells.get(exercise.rubric_cell):
-            yield from _lint_ending(exercise.rubric_cell, rubric)
             yield from _lint_rubric(exercise, rubric)
-    for written in lesson.written:
-        answer = cells.get(written.name)
-        if answer and answer.cell_type == "code" and GIVEN not in answer.source:
-            yield from _lint_ending(written.name, answer)
     yield from _lint_order(lesson, nb)
     yield from _lint_marks(lesson, nb)
     yield from _lint_demonstrations(nb)
@@ -67,18 +59,26 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield str(error)
 
 
-def _lint_types(lesson: Lesson, nb: NotebookNode, cells: dict[str, NotebookNode]) -> Iterator[str]:
-    """Yield names that are used twice, and cells that are not as the curriculum wants them."""
-    names = [name for cell in nb.cells if (name := grade_id(cell))]
-    for name, n in Counter(names).items():
+def _lint_cells(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+    """Yield names that are used twice, and cells that the text or the curriculum lacks."""
+    listed, found = listed_cells(lesson), [name for cell in nb.cells if (name := grade_id(cell))]
+    for name, n in Counter(found).items():
         if n > 1:
             yield f"grade_id {name!r} is used {n} times"
-    wanted = _wanted(lesson, cells)
-    found = {name: _type(cell) for name, cell in cells.items()}
-    for name in {**wanted, **found}:
-        has, wants = found.get(name, "missing"), wanted.get(name, "none")
-        if has != wants and (name in wanted or not has.endswith(("Read-only", "-"))):
-            yield f"the cell {name} is {has}; the curriculum wants {wants}"
+    for name in listed:
+        if name not in found:
+            yield f"the cell {name} is missing: {CURRICULUM} wants it, {lesson.text.name} lacks it"
+    by_hand = {question.name for question in lesson.written}  # in words or in code
+    for number, cell in enumerate(nb.cells):
+        name = grade_id(cell)
+        if name in listed:
+            kind = "markdown" if listed[name] is OTHER else "code"
+            if cell.cell_type != kind and name not in by_hand:
+                yield f"{name} is a {cell.cell_type} cell; it should be a {kind} cell"
+        elif name and (exercise_of(cell) or BEGIN in cell.source):
+            yield f"the cell {name} is of no exercise and no question in {CURRICULUM}"
+        elif BEGIN in cell.source:
+            yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
 
 def _lint_order(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
@@ -106,36 +106,10 @@ def _lint_marks(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield f"{name} needs each answer between {BEGIN} and {END}"
     questions = {written.question_cell for written in lesson.written}
     schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
-    # those of cells that the curriculum does not list: _lint_types names these
-    unlisted = {f"question_{name}" for name in cells.keys() - _wanted(lesson, cells).keys()}
+    # those of cells that the curriculum does not list: _lint_cells names these
+    unlisted = {f"question_{name}" for name in cells.keys() - listed_cells(lesson).keys()}
     for name in sorted((questions ^ schemes) - unlisted):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
-
-
-def _wanted(lesson: Lesson, cells: dict[str, NotebookNode]) -> dict[str, str]:
-    """Return the cells that a lesson needs by the curriculum: the type of each, by its ID.
-
-    Of what is graded by hand, an answer in code stays in code.
-    """
-    wanted = {}
-    for each in lesson.exercises:
-        wanted[each.name] = "code, Autograded answer"
-        wanted[each.rubric_cell] = f"code, Autograded tests, Points: {each.points:g}"
-    for question in lesson.written:
-        given = cells.get(question.name, {"cell_type": "markdown"})["cell_type"]
-        wanted[question.question_cell] = "markdown, Read-only"
-        wanted[question.name] = f"{given}, Manually graded answer, Points: {question.points:g}"
-    return wanted
-
-
-def _type(cell: NotebookNode) -> str:
-    """Return whether a named cell is code, and its type as nbgrader's panel calls it."""
-    about = cell.metadata["nbgrader"]
-    grade, solution = bool(about.get("grade")), bool(about.get("solution"))
-    type_name = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
-    points = about.get("points", 0)
-    points = f"{points:g}" if isinstance(points, int | float) else repr(points)
-    return f"{cell.cell_type}, {type_name}" + (f", Points: {points}" if grade else "")
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
@@ -156,23 +130,6 @@ def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
                 )
 
 
-def _unnamed(nb: NotebookNode) -> Iterator[str]:
-    for number, cell in enumerate(nb.cells):
-        about = cell.metadata.get("nbgrader", {})
-        marked = about.get("grade") or about.get("solution") or about.get("locked")
-        if (marked or BEGIN in cell.source) and grade_id(cell) is None:
-            yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
-
-
-def _lint_ending(name: str, cell: NotebookNode) -> Iterator[str]:
-    """Yield the fault of a cell whose error, before it is right, would end Run All."""
-    if MAY_RAISE not in cell.metadata.get("tags", []):
-        yield (
-            f"{name} needs the tag {MAY_RAISE}, so that Run All goes on: in JupyterLab's "
-            "Property Inspector, under Common Tools"
-        )
-
-
 def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     """Yield faults of a rubric that is more than a list of calls; students read it."""
     name = exercise.rubric_cell
@@ -187,21 +144,17 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
             "imports. Whatever else a line needs belongs in a function in the cell that imports "
             "rubric, or in a probe of the package"
         )
-    code = [line for line in cell.source.splitlines() if code_of(line) and line.strip()[0] != "#"]
-    if len(code) > LONGEST_RUBRIC:
-        yield f"{name} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
 def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
     """Yield names that a rubric reads and cannot tell from others: see `rubric.lesson_names`."""
     code = {name: cell for name, cell in cells.items() if cell.cell_type == "code"}
-    types = {name: _type(cell) for name, cell in code.items()}
-    given = {n: names_of(code[n].source).bound for n in code if types[n].endswith("Read-only")}
+    others = code.keys() - listed_cells(lesson).keys()
+    given = {n: names_of(code[n].source).bound for n in code if n in others}
     setup = next((name for name, bound in given.items() if "rubric" in bound), "")
     answers = {
         defined
-        for name in code
-        if types[name].endswith("answer")
+        for name in filter(code.__contains__, lesson.worth)
         for defined in DEFINED.findall(code[name].source)
     }
     for rubric in (exercise.rubric_cell for exercise in lesson.exercises):

@@ -50,7 +50,7 @@ def students_version(nb: NotebookNode) -> NotebookNode:
     """
     student = deepcopy(nb)
     for step in (ClearSolutions(), ClearMarkScheme()):
-        step.enforce_metadata = False  # the cells' types are checked before
+        step.enforce_metadata = False  # a cell's type follows from its name
         try:
             student, _ = step.preprocess(student, {})
         except RuntimeError as error:

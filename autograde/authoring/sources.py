@@ -20,9 +20,8 @@ MADE_FROM = "made_from"
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
-HEAD = re.compile(
-    r'^# %%.*?nbgrader=(?P<about>\{[^\n]*?"grade_id": "(?P<name>\w+)"[^\n]*?\})', re.M
-)
+TYPED_POINTS = re.compile(r'^# %%.*"grade_id": "(\w+)".*"points": ([\d.]+)', re.M)
+"""What somebody typed into nbgrader's panel for a cell of a lesson's text: name and points."""
 HEADING = re.compile(
     r"^(?P<before>(?:# )?#+ .*`(?P<name>\w+)` \()(?P<points>[\d.]+ points?)\b", re.M
 )
@@ -47,7 +46,7 @@ def identify(nb: NotebookNode) -> NotebookNode:
 
 def source_notebook(lesson: Lesson) -> NotebookNode:
     """Return the lesson's text as a notebook with repeatable ids and the curriculum's points."""
-    return identify(parse_text(text_with_points(lesson, text_of(lesson))))
+    return identify(parse_text(lesson, text_with_points(lesson, text_of(lesson))))
 
 
 def sync(lesson: Lesson) -> None:
@@ -59,17 +58,18 @@ def sync(lesson: Lesson) -> None:
     """
     path, text = lesson.source_notebook, text_with_points(lesson, text_of(lesson))
     made_from, there = _read(path)
-    if made_from == [digest(text), there]:
+    described = digest(f"{lesson.graded_cells}\n{text}")
+    if made_from == [described, there]:
         return  # seen without parsing the text
-    nb = identify(parse_text(text))
+    nb = identify(parse_text(lesson, text))
     written = _written(nb)
     changed = there not in ("", written, *made_from)
     if changed and path.stat().st_mtime > lesson.text.stat().st_mtime:
         raise CourseError(
             f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
-            "notebook and make them there, then delete the .ipynb file."
+            f"notebook and make them there, points in {CURRICULUM}; then delete the .ipynb file."
         )
-    nb.metadata[MADE_FROM] = [digest(text), written]
+    nb.metadata[MADE_FROM] = [described, written]
     path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
@@ -93,14 +93,7 @@ def _written(nb: Any) -> str:
 
 
 def text_with_points(lesson: Lesson, text: str) -> str:
-    """Return a lesson's text with the curriculum's points in its cells' metadata and headings."""
-
-    def head(found: re.Match[str]) -> str:
-        points, about = lesson.graded_cells.get(found["name"]), json.loads(found["about"])
-        if points is None or not about.get("grade") or about.get("points") == points:
-            return found[0]
-        about["points"] = int(points) if points.is_integer() else points
-        return found[0].replace(found["about"], json.dumps(about, sort_keys=True))
+    """Return a lesson's text with the curriculum's points in its headings."""
 
     def heading(found: re.Match[str]) -> str:
         points = lesson.worth.get(found["name"])
@@ -108,7 +101,7 @@ def text_with_points(lesson: Lesson, text: str) -> str:
             return found[0]
         return found["before"] + in_words(points)
 
-    return HEADING.sub(heading, HEAD.sub(head, text))
+    return HEADING.sub(heading, text)
 
 
 def in_words(points: float) -> str:
@@ -116,25 +109,24 @@ def in_words(points: float) -> str:
 
 
 def write_points(lesson: Lesson) -> None:
-    """Write the curriculum's points into the lesson's text, where it says others."""
+    """Write the curriculum's points into the headings of a lesson's text that say others."""
     text = text_of(lesson)
     if (right := text_with_points(lesson, text)) != text:
         write_whole(lesson.text, right.encode())
 
 
 def changes(lesson: Lesson, known: dict[str, float]) -> list[str]:
-    """Say what is worth other points than the gradebook knows, or than a cell of the text says."""
+    """Say what is worth other points than the gradebook knows, or than a cell's head says."""
     cells = lesson.graded_cells
     said = [
         f"{name.removeprefix('test_')} is worth {in_words(points)} instead of {known[name]:g}"
         for name, points in cells.items()
         if known.get(name, points) != points
     ]
-    for found in HEAD.finditer(text_of(lesson)):
-        name, written = found["name"], json.loads(found["about"]).get("points")
-        if name in cells and written not in (None, cells[name], known.get(name)):
+    for name, typed in TYPED_POINTS.findall(text_of(lesson)):
+        if name in cells and float(typed) != cells[name]:
             said.append(
                 f"{name.removeprefix('test_')} is worth {in_words(cells[name])}, as {CURRICULUM} "
-                f"says; its cell said {written}"
+                f"says; the {typed} of its cell count for nothing"
             )
     return said

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autograde.course.cells import describe
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson
 
 if TYPE_CHECKING:
@@ -41,12 +42,12 @@ def read_utf8(path: Path) -> str:
 
 def read_text(lesson: Lesson) -> "NotebookNode":
     """Return the lesson's text as a notebook."""
-    return parse_text(text_of(lesson))
+    return parse_text(lesson, text_of(lesson))
 
 
-def parse_text(text: str) -> "NotebookNode":
-    """Return percent text as a notebook, which the caller may change."""
-    return deepcopy(_parse(text))
+def parse_text(lesson: Lesson, text: str) -> "NotebookNode":
+    """Return a text of the lesson as a notebook of complete cells, which the caller may change."""
+    return describe(deepcopy(_parse(text)), lesson)
 
 
 @lru_cache(maxsize=16)

@@ -171,7 +171,7 @@ def notebook_of(version: Version) -> "NotebookNode":
 @lru_cache(maxsize=8)
 def source_of(version: Version) -> "NotebookNode":
     """Return the lesson's text as a notebook, with its answers and marking schemes."""
-    return parse_text(version.text.decode("utf-8-sig"))
+    return parse_text(version.lesson, version.text.decode("utf-8-sig"))
 
 
 def checksums(nb: "NotebookNode") -> dict[str, str]:

@@ -27,7 +27,7 @@ from nbgrader.preprocessors import (
 from traitlets import Bool
 
 from autograde.course.data_files import withhold
-from autograde.course.lessons import CourseError, Lesson, find_root, lessons
+from autograde.course.lessons import CourseError, Lesson, find_root, lessons, read_course
 from autograde.course.versions import notebook_of, other_rubrics, version_of, versions
 from autograde.files import visible_files
 from autograde.grading.batch import require_wall
@@ -40,10 +40,9 @@ from autograde.grading.record import METADATA_KEY, Record, read_record, write_re
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, TIMESTAMP, Marks, Place, Submission, Task
+from autograde.sandbox.both_sides import KernelLimits
+from autograde.sandbox.provisioner import walled_manager
 from autograde.student_text import named
-
-WALLED_KERNEL = "autograde-walled"
-"""The name by which Jupyter's tools know a kernel behind the wall."""
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson | None:
@@ -148,20 +147,18 @@ class RunPlain(Execute):
         CourseError: there is no wall, or the notebook is in another language.
     """
 
-    def preprocess(
-        self, nb: NotebookNode, resources: dict[str, Any], **options: Any
-    ) -> tuple[Any, Any]:
-        if Run(parent=self.parent).wall:
-            require_wall(find_root(Path.cwd()))
-            language = nb.metadata.get("kernelspec", {}).get("language", "python")
-            if language != "python":
-                raise CourseError(
-                    f"a notebook in {language} cannot run behind the wall, where only Python is. "
-                    "If you trust what was handed in, grade with --Run.wall=False"
-                )
-            self.kernel_name = WALLED_KERNEL
-        result: tuple[Any, Any] = super().preprocess(nb, resources, **options)
-        return result
+    def create_kernel_manager(self) -> Any:
+        if not Run(parent=self.parent).wall:
+            return super().create_kernel_manager()
+        root = find_root(Path.cwd())
+        require_wall(root)
+        language = self.nb.metadata.get("kernelspec", {}).get("language", "python")
+        if language != "python":
+            raise CourseError(
+                f"a notebook in {language} cannot run behind the wall, where only Python is. "
+                "If you trust what was handed in, grade with --Run.wall=False"
+            )
+        return walled_manager(KernelLimits(), read_course(root).package)
 
 
 def last_resort() -> AbstractContextManager[None]:

@@ -1,21 +1,16 @@
-"""Collect the submissions in downloads of Canvas, Moodle and Gradescope, and say who has what.
-
-`autograde collect` and `nbgrader zip_collect` share everything but the writing.
-"""
+"""Collect the submissions in downloads of Canvas, Moodle and Gradescope, and say who has what."""
 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path, PurePath
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nbgrader.api import Gradebook
-from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
-from traitlets import Unicode
+from traitlets.config import Config
 
 from autograde.course.config import course_config
 from autograde.course.lessons import CourseError, Lesson
@@ -36,7 +31,6 @@ from autograde.student_text import named, printable, quoted
 
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
 """The end of the name that Canvas gives a class's archive; the course's numbers may precede it."""
-REFUSED = "Refused, so nothing was collected:"
 
 
 def collect(lesson: Lesson, files: Iterable[Path]) -> tuple[list[str], bool]:
@@ -48,14 +42,14 @@ def collect(lesson: Lesson, files: Iterable[Path]) -> tuple[list[str], bool]:
     Raises:
         CourseError: a download is refused, there is none, or the time zone is none.
     """
-    root, config = lesson.root, course_config(lesson.root)
+    config = course_config(lesson.root)
     given = list(files) or [lesson.root / "downloaded" / lesson.name / "archive"]
     with TemporaryDirectory() as folder, open_gradebook(config) as gradebook:
-        said, refused = unpack_all(_below(given), Path(folder))
+        said, refused = _unpack_all(_below(given), Path(folder))
         if refused:
-            raise CourseError(f"{REFUSED}\n" + "\n".join(refused))
-        zone = config.LmsCollector.get("time_zone", "UTC")
-        plan, due = plan_of(Path(folder), gradebook, root, lesson.name, zone)
+            raise CourseError("\n".join(["Refused, so nothing was collected:", *refused]))
+        due = due_date(gradebook, lesson.name)
+        plan = _plan(lesson, Path(folder), gradebook, _zone(config), due)
         names = names_of_students(gradebook)
         done = {student: _write(lesson, student, handed) for student, handed in plan.handed.items()}
     lines = [f"{lesson.name}: collected from {len(done)}"]
@@ -114,33 +108,40 @@ def _line(student: str, handed: Handed, due: datetime | None, done: str) -> str:
     return f"  {student}{name}: {named(handed.files)}{when}{late}, {done}"
 
 
-def plan_of(
-    folder: Path, gradebook: Gradebook, root: Path, lesson: str, zone: str
-) -> tuple[Plan, datetime | None]:
-    """Return the plan for an unpacked download, and when the lesson is due.
-
-    The gradebook gets new students, and those from whom nothing came; the course keeps Moodle's
-    numbers.
+def _zone(config: Config) -> ZoneInfo:
+    """Return the time zone of the times in Moodle's worksheet: `c.Lms.time_zone`, or UTC.
 
     Raises:
         CourseError: there is no such time zone.
     """
+    name = config.Lms.get("time_zone", "UTC")
     try:
-        place = ZoneInfo(zone)
+        return ZoneInfo(name)
     except (ValueError, ZoneInfoNotFoundError) as error:
         raise CourseError(
-            f"LmsCollector.time_zone is {zone!r}, which is no time zone. "
-            "Write one such as 'Europe/Berlin'"
+            f"Lms.time_zone is {name!r}, which is no time zone. Write one such as 'Europe/Berlin'"
         ) from error
-    due = due_date(gradebook, lesson)
-    plan = make_plan(folder, gradebook.students, read_numbers(root, lesson), place, due)
+
+
+def _plan(
+    lesson: Lesson, folder: Path, gradebook: Gradebook, zone: ZoneInfo, due: datetime | None
+) -> Plan:
+    """Return the plan for an unpacked download.
+
+    The gradebook gets new students, and those from whom nothing came; the course keeps Moodle's
+    numbers.
+    """
+    numbers = read_numbers(lesson.root, lesson.name)
+    plan = make_plan(folder, gradebook.students, numbers, zone, due)
     handed = {student: handed.person for student, handed in plan.handed.items()}
     remember(gradebook, plan.new | handed)
-    keep_numbers(root, lesson, plan.numbers)
-    return plan, due
+    keep_numbers(lesson.root, lesson.name, plan.numbers)
+    return plan
 
 
-def unpack_all(files: Iterable[tuple[Path, PurePath]], target: Path) -> tuple[list[str], list[str]]:
+def _unpack_all(
+    files: Iterable[tuple[Path, PurePath]], target: Path
+) -> tuple[list[str], list[str]]:
     """Copy files to a folder, archives unpacked; return what was left in them, and the refused."""
     left, refused = [], []
     for path, name in files:
@@ -163,58 +164,3 @@ def unpack_all(files: Iterable[tuple[Path, PurePath]], target: Path) -> tuple[li
             place.parent.mkdir(parents=True, exist_ok=True)
             copyfile(path, place)
     return left, refused
-
-
-class SafeExtractor(ExtractorPlugin):
-    """Checks zip archives before it unpacks them, and names those that it refuses."""
-
-    def extract(self, archive_path: str, extracted_path: str) -> None:
-        """Unpack every archive into a folder of its name; if any is refused, collect nothing."""
-        left, refused = unpack_all(_below([Path(archive_path)]), Path(extracted_path))
-        for each in left:
-            self.log.warning("%s", printable(each))
-        if refused:
-            self.parent.fail(f"{REFUSED}\n" + "\n".join(refused))
-
-
-class LmsCollector(FileNameCollectorPlugin):
-    """Finds the student of each file for nbgrader, as `autograde collect` does.
-
-    nbgrader gives a file to one student only.
-    """
-
-    time_zone = Unicode(
-        "UTC", help="The time zone of the times in Moodle's worksheet, such as Europe/Berlin."
-    ).tag(config=True)
-
-    def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Return the file's student, name and time; None leaves it out, with a warning."""
-        places = [
-            (student, name, handed.when)
-            for student, handed in self._plan.handed.items()
-            for name, path in handed.files.items()
-            if path == Path(submitted_file)
-        ]
-        if not places:
-            return None
-        if len(places) > 1:
-            students = named(student for student, _, _ in places)
-            self.log.warning("only autograde collect gives one submission to %s", students)
-        student, name, when = places[0]
-        time = {"timestamp": when.isoformat(" ", "seconds")} if when else {}
-        return {"student_id": student, "file_id": name, **time}
-
-    @cached_property
-    def _plan(self) -> Plan:
-        """The plan for all files; what somebody has to look at is logged."""
-        course = self.parent.coursedir
-        folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
-        try:
-            with Gradebook(course.db_url, course.course_id) as gradebook:
-                name, root = course.assignment_id, Path(course.root)
-                plan, _ = plan_of(folder, gradebook, root, name, self.time_zone)
-        except CourseError as error:
-            self.parent.fail(str(error))
-        for each in [*plan.said, *(f"{who}: {why}" for who, why in plan.failed.items())]:
-            self.log.warning("%s", printable(each))
-        return plan

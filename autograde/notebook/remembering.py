@@ -9,7 +9,6 @@ from IPython.display import display
 from autograde.cards import (
     CARD_FILE,
     OWN,
-    OWN_LINE,
     Card,
     Question,
     as_html,
@@ -18,7 +17,7 @@ from autograde.cards import (
 )
 from autograde.notebook.lesson_here import folder, lesson_folder
 from autograde.notebook.practice import show
-from autograde.progress import INDEX, NOTES, STATE, keep_text, write_page
+from autograde.progress import INDEX, NOTES, STATE, keep_line, write_page
 from autograde.rubric.panel import Help, folded_html, panel, plain
 from autograde.rubric.session import CellEnded
 from autograde.values.text import inline
@@ -63,7 +62,7 @@ def remember(line: str = "") -> None:
 
 def _keep(lesson: Path, line: str) -> str:
     """Keep a line of the student's own, put the card into *My notes*, and say so in HTML."""
-    keep_text(lesson, OWN_LINE, line)
+    keep_line(lesson, line)
     there = write_notes(lesson.parent)
     write_page(lesson.parent)
     notes = f'<a href="../{quote(NOTES)}">My notes</a>' if there else "My notes"

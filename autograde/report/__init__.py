@@ -1,7 +1,7 @@
 """The class report: scores, misconceptions and rubric lines of a whole class.
 
-classdata     what a class has earned, from the gradebook and the graded notebooks
-itemstats     what the marks say of an exercise
-charts        its pictures; actions: what a teacher may want to do
-class_report  the page, and its tables for a terminal; a new column stands in both
+classdata     a class in two tables, students and their lines, from gradebook and graded notebooks
+counts        all that is counted over them
+charts        its pictures
+class_report  the page, and the tables as CSV
 """

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from autograde.report.classdata import STATES, WRONG, ClassData, GradedSubmission, Line
+from autograde.report.classdata import STATES, WRONG, ClassData, Line
 from autograde.values.text import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
@@ -59,30 +59,30 @@ def distribution(shares: list[float]) -> Chart:
     return Chart(_address(figure), words)
 
 
-def heatmap(data: ClassData, submissions: list[GradedSubmission]) -> Chart:
+def heatmap(data: ClassData, students: list[str]) -> Chart:
     """Draw rubric lines by students, the students in the order given."""
-    lines = list(data.lines)
-    states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
+    lines = data.lines
+    states = [[STATES.index(data.state(each, line)) for each in students] for line in lines]
     names = [f"{short(name, LONGEST_NAME)}  {i}" for i, (_, name) in enumerate(lines, start=1)]
-    few = len(submissions) <= MOST_NAMED
+    few = len(students) <= MOST_NAMED
     figure = Figure(layout="constrained", figsize=(9, 1.4 + 0.21 * len(lines)))
     axes = figure.subplots()
     seaborn.heatmap(
         np.array(states), vmin=-0.5, vmax=len(STATES) - 0.5, cmap=ListedColormap(COLOURS),
         cbar=False, ax=axes,
         linewidths=0.6 if few else 0, linecolor="white",
-        xticklabels=[each.student for each in submissions] if few else False,
+        xticklabels=students if few else False,
         yticklabels=names,
     )  # fmt: skip
     axes.tick_params(labelsize=8.5, length=0)
-    axes.set_xlabel(f"{len(submissions)} students, the highest score on the left")
+    axes.set_xlabel(f"{len(students)} students, the highest score on the left")
     _name_exercises(axes, [exercise for exercise, _ in lines])
     figure.legend(
         handles=[Patch(facecolor=colour, edgecolor="black", label=state)
                  for colour, state in zip(COLOURS, STATES, strict=True)],
         loc="outside upper center", ncols=len(STATES), frameon=False, fontsize=9,
     )  # fmt: skip
-    return Chart(_address(figure), _heatmap_words(lines, states, len(submissions)))
+    return Chart(_address(figure), _heatmap_words(lines, states, len(students)))
 
 
 def _name_exercises(axes: Axes, exercises: list[str]) -> None:

@@ -1,38 +1,30 @@
-"""Read a graded class: every submission's verdicts, scores and problems."""
+"""Read a graded class into two tables: a row for each student, and one for each of their lines."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
-from itertools import takewhile
-from statistics import fmean
 
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.course.config import course_config
-from autograde.course.lessons import CourseError, Lesson, lessons
-from autograde.course.versions import notebook_of, versions
+from autograde.course.lessons import CourseError, Lesson
 from autograde.grading.gradebook import (
     as_recorded,
     marks_of_class,
     names_of_students,
     open_gradebook,
 )
-from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.record import is_broken, read_record
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook, share_of
-from autograde.rubric.judge import LineVerdict, Verdict
+from autograde.rubric.judge import Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.values.text import well_formed
 
-Line = tuple[str, str]
-"""A rubric line: its exercise and its name."""
-
 RIGHT, BLANK, WRONG = "right", "not judged", "wrong"
 STATES = (RIGHT, BLANK, WRONG)
+"""The states of a line. It is not judged where nothing was tried, or the notebook did not get far
+enough."""
 
 SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
@@ -41,80 +33,65 @@ ANSWER_STATES = (SCORED, WAITING, EMPTY)
 An answer that changed after it was scored waits again; its old score counts until then.
 """
 
+Line = tuple[str, str]
+"""A rubric line: its exercise and its name."""
+
 
 class NothingGraded(CourseError):
     """No submission of the lesson has been graded."""
 
 
 @dataclass(frozen=True)
-class GradedSubmission:
-    """One graded submission. `score` is the score that counts, less the penalty for lateness.
+class Student:
+    """A student whose submission is graded. `score` counts, less the penalty for lateness.
 
-    The words of a problem may quote the student; its `cause` never does.
-    `by_hand` are the points that wait for a person, `held` those of them already in the score.
-    `before` is the share of the points in earlier lessons, None if there were none.
-    `written` has the score of each written answer, or the state of one that has none.
-    `earlier`: it was made from an earlier version of the lesson, and graded by that one.
-    `file` is a digest of the notebook that was graded, as handed in, "" where there is none.
+    `share` is the score as a share of the points that are marked; a broken file has none.
+    `by_hand` are the points that wait for a person. The words of a problem may quote the student;
+    its `cause` never does. `earlier`: the submission was made from an earlier version of the
+    lesson, and graded by that one.
     """
 
-    student: str
+    name: str
     score: float
+    share: float | None = None
     penalty: float = 0.0
     by_hand: float = 0.0
-    held: float = 0.0
-    before: float | None = None
     problem: str = ""
     cause: str = ""
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
-    written: dict[str, float | str] = field(default_factory=dict)
+    broken: bool = False
     version: str = "unknown"
     walled: bool = True
     earlier: bool = False
     seconds: float | None = None
-    file: str = ""
 
-    @property
-    def judged(self) -> bool:
-        """True when the answers were judged: the notebook ran, and something was tried in it."""
-        return any(verdict.judged for verdict in self.verdicts.values())
 
-    @property
-    def untouched(self) -> bool:
-        """True when it was handed in, could be run, and no exercise was tried."""
-        return bool(self.verdicts) and not self.problem and not self.judged
+@dataclass(frozen=True)
+class Row:
+    """What a student has on one line of a rubric, or on a question, which has no `line`.
 
-    @property
-    def broken(self) -> bool:
-        """True when a problem kept every exercise from being judged."""
-        return is_broken(self.problem, self.verdicts)
+    `beliefs` are the misconceptions that explain why the line is wrong.
+    """
 
-    @cached_property
-    def _states(self) -> dict[Line, str]:
-        return {
-            (verdict.exercise, line.name): line_state(verdict, line)
-            for verdict in self.verdicts.values()
-            for line in verdict.lines
-        }
-
-    def state(self, line: Line) -> str:
-        return self._states.get(line, BLANK)
-
-    def has(self, line: Line) -> bool:
-        """Return whether its rubric has this line; that of another version may not."""
-        return line in self._states or line[0] not in self.verdicts
+    student: str
+    exercise: str
+    line: str
+    state: str
+    points: float
+    worth: float
+    beliefs: tuple[Belief, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClassData:
-    """A lesson's graded submissions, and the students whose submissions were not graded.
+    """A lesson's graded class: a row for each student, and one for each student and line.
 
-    `absent` are students whom the gradebook knows and of whom nothing is here. `names` are their
-    and the others' names, as feedback shows them.
+    `not_graded` are students who handed in and were not graded, `absent` those whom the gradebook
+    knows and of whom nothing is here. `names` are all students' names, as feedback shows them.
     """
 
     lesson: Lesson
-    submissions: tuple[GradedSubmission, ...]
+    students: tuple[Student, ...]
+    rows: tuple[Row, ...] = ()
     not_graded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
@@ -123,64 +100,43 @@ class ClassData:
         """Return a student's name and id, or the id alone."""
         return self.names.get(student, student)
 
-    def share(self, submission: GradedSubmission) -> float | None:
-        """Return the score as a share of the points that are marked; None for a broken file."""
-        if submission.broken:
-            return None
-        points, waiting = self.lesson.points, submission.by_hand
-        return share_of(submission.score, points, waiting, submission.held)
-
-    @property
-    def judged(self) -> tuple[GradedSubmission, ...]:
-        return tuple(each for each in self.submissions if each.judged)
+    @cached_property
+    def judged(self) -> frozenset[str]:
+        """The students whose answers were judged: the notebook ran, and something was tried."""
+        return frozenset(row.student for row in self.rows if row.state in (RIGHT, WRONG))
 
     @cached_property
-    def lines(self) -> dict[Line, float]:
-        """Every rubric line and its points, exercises in the lesson's order."""
+    def lines(self) -> list[Line]:
+        """Every rubric line, exercises in the lesson's order."""
         order = {exercise.name: i for i, exercise in enumerate(self.lesson.exercises)}
-        found = {
-            (verdict.exercise, line.name): line.worth
-            for submission in self.submissions
-            for verdict in submission.verdicts.values()
-            for line in verdict.lines
-        }
-        return dict(sorted(found.items(), key=lambda item: order.get(item[0][0], len(order))))
+        found = dict.fromkeys((row.exercise, row.line) for row in self.rows if row.line)
+        return sorted(found, key=lambda line: order.get(line[0], len(order)))
 
+    @cached_property
+    def row_of(self) -> dict[tuple[str, str, str], Row]:
+        """The rows by student, exercise and line."""
+        return {(row.student, row.exercise, row.line): row for row in self.rows}
 
-def line_state(verdict: Verdict, line: LineVerdict) -> str:
-    """Return a line's state; BLANK where nothing was tried or the notebook did not get that far."""
-    if not verdict.judged:
-        return BLANK
-    return RIGHT if line.passed else WRONG
-
-
-def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
-    """Return each recognised misconception with its exercise and count, the commonest first.
-
-    Variants with the same words are one misconception, which has the names of all of them.
-    """
-    found: dict[tuple[str, str, str], list[Belief]] = defaultdict(list)
-    for submission in data.submissions:
-        for verdict in submission.verdicts.values():
-            for belief in verdict.beliefs:
-                found[verdict.exercise, belief.belief, belief.hint].append(belief)
-    commonest = sorted(found.items(), key=lambda item: -len(item[1]))
-    return [
-        (exercise, replace(each[0], name=", ".join(sorted({b.name for b in each}))), len(each))
-        for (exercise, *_), each in commonest
-    ]
+    def state(self, student: str, line: Line) -> str:
+        """Return the state of a student's line; that of another version may lack it."""
+        row = self.row_of.get((student, *line))
+        return row.state if row else BLANK
 
 
 def without_names(data: ClassData) -> ClassData:
     """Return the class with students numbered by score, and each problem replaced by its cause."""
-    ranked = sorted(data.submissions, key=lambda each: -each.score)
-    numbered = tuple(
-        replace(each, student=f"student {number}", problem=each.problem and each.cause)
-        for number, each in enumerate(ranked, start=1)
+    ranked = sorted(data.students, key=lambda each: -each.score)
+    number = {each.name: f"student {n}" for n, each in enumerate(ranked, start=1)}
+    return ClassData(
+        data.lesson,
+        tuple(
+            replace(each, name=number[each.name], problem=each.problem and each.cause)
+            for each in ranked
+        ),
+        tuple(replace(row, student=number[row.student]) for row in data.rows),
+        tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1)),
+        tuple(f"absent {n}" for n, _ in enumerate(data.absent, start=1)),
     )
-    missing = tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1))
-    absent = tuple(f"absent {n}" for n, _ in enumerate(data.absent, start=1))
-    return ClassData(data.lesson, numbered, missing, absent)
 
 
 def read_class(lesson: Lesson) -> ClassData:
@@ -192,75 +148,66 @@ def read_class(lesson: Lesson) -> ClassData:
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         lesson = as_recorded(gradebook, lesson)
-        found = tuple(_submissions(lesson, gradebook))
+        graded = list(_graded(lesson, gradebook))
         known = names_of_students(gradebook)
-    graded = {submission.student for submission in found}
-    folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
-    handed_in = (well_formed(path.parent.name) for path in folders)  # a name may be no text
-    not_graded = tuple(student for student in handed_in if student not in graded)
-    if not found:
+    if not graded:
         raise NothingGraded(
             f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"
         )
-    absent = tuple(sorted(known.keys() - graded - {*not_graded}))
-    return ClassData(lesson, found, not_graded, absent, known)
+    here = {student.name for student, _ in graded}
+    folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
+    handed_in = (well_formed(path.parent.name) for path in folders)  # a name may be no text
+    not_graded = tuple(student for student in handed_in if student not in here)
+    return ClassData(
+        lesson,
+        tuple(student for student, _ in graded),
+        tuple(row for _, rows in graded for row in rows),
+        not_graded,
+        tuple(sorted(known.keys() - here - {*not_graded})),
+        known,
+    )
 
 
-def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[GradedSubmission]:
-    before = _before(lesson, gradebook)
-    names = {written.name for written in lesson.written}
-    handed_out = [notebook_of(version) for version in versions(lesson)]
-    for student, marks in marks_of_class(gradebook, lesson).items():
-        place = Place(student, lesson)
-        entry = read_entry(place)
+def _graded(lesson: Lesson, gradebook: Gradebook) -> Iterator[tuple[Student, list[Row]]]:
+    for name, marks in marks_of_class(gradebook, lesson).items():
+        place = Place(name, lesson)
         with graded_notebook(place) as notebook:
             record = read_record(notebook) if notebook is not None else None
         if record is None:
             continue
-        yield GradedSubmission(
-            student=student,
-            score=max(0.0, marks.total()),
+        entry = read_entry(place)
+        broken = is_broken(record.problem, record.verdicts)
+        score, waiting = max(0.0, marks.total()), marks.waiting()
+        student = Student(
+            name,
+            score,
+            share=None if broken else share_of(score, lesson.points, waiting, marks.held()),
             penalty=marks.penalty or 0.0,
-            by_hand=marks.waiting(),
-            held=marks.held(),
-            before=before.get(student),
+            by_hand=waiting,
             problem=record.problem.words if record.problem else "",
             cause=record.problem.cause if record.problem else "",
-            verdicts=record.verdicts,
-            written={name: _answer(marks, name) for name in marks.points if name in names},
+            broken=broken,
             version=record.grader,
             walled=record.walled is not False,
             earlier=record.earlier,
             seconds=entry.seconds if entry else None,
-            file=_file(place, handed_out),
         )
+        yield student, [*rows_of(name, record.verdicts.values()), *_written(name, lesson, marks)]
 
 
-def _file(place: Place, handed_out: list[NotebookNode]) -> str:
-    """Return a digest of the notebook that is graded of those handed in; "" where there is none."""
-    handed_in = read_submission(place, ["*"], handed_out)  # without the lesson's data files
-    if handed_in.problem:
-        return ""
-    return sha256(handed_in.files[f"{place.lesson.notebook}.ipynb"]).hexdigest()
+def rows_of(student: str, verdicts: Iterable[Verdict]) -> Iterator[Row]:
+    """Yield a row for each line of each exercise."""
+    for verdict in verdicts:
+        for line in verdict.lines:
+            state = (RIGHT if line.passed else WRONG) if verdict.judged else BLANK
+            behind = tuple(belief for belief in verdict.beliefs if line.name in belief.lines)
+            yield Row(student, verdict.exercise, line.name, state, line.points, line.worth, behind)
 
 
-def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
-    """Return the mean share of the points in earlier lessons, by student.
-
-    A lesson without any points does not count: the file may have been broken.
-    """
-    shares: dict[str, list[float]] = defaultdict(list)
-    earlier = takewhile(lambda each: each.name != lesson.name, lessons(lesson.root).values())
-    for each in earlier:
-        for student, marks in marks_of_class(gradebook, each).items():
-            marked = [name for name in marks.points if name not in marks.waits]
-            if earned := sum(marks.score(name) or 0.0 for name in marked):
-                shares[student].append(earned / sum(marks.points[name] for name in marked))
-    return {student: fmean(found) for student, found in shares.items()}
-
-
-def _answer(marks: Marks, name: str) -> float | str:
-    if name in marks.waits:
-        return WAITING
-    by_hand, _ = marks.by_hand.get(name, (None, None))
-    return EMPTY if by_hand is None else marks.score(name) or 0.0
+def _written(student: str, lesson: Lesson, marks: Marks) -> Iterator[Row]:
+    for question in lesson.written:
+        if (name := question.name) in marks.points:
+            by_hand, _ = marks.by_hand.get(name, (None, None))
+            state = WAITING if name in marks.waits else EMPTY if by_hand is None else SCORED
+            points = marks.score(name) or 0.0
+            yield Row(student, name, "", state, points, question.points)

@@ -1,7 +1,4 @@
-"""Kernels for jupyter_client, with a wall or without, reached through files, not by network.
-
-A walled kernel has a provisioner of its own, which other tools choose by the kernelspec's name.
-"""
+"""Kernels for jupyter_client, with a wall or without, reached through files, not by network."""
 
 import asyncio
 import json
@@ -14,14 +11,14 @@ import time
 from array import array
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager, KernelManager
+from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
+from traitlets import Dict
 
-from autograde.course.lessons import CourseError, find_root, read_course
 from autograde.files import visible_files
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.both_sides import (
@@ -43,8 +40,6 @@ WATCHES_FIRST = -10
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
-COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
-"""A folder with one of these is not copied to a kernel."""
 
 
 def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
@@ -54,7 +49,6 @@ def walled_manager(limits: KernelLimits, package: str) -> AsyncKernelManager:
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits
-    provisioner.own_folder = True
     provisioner.package = package
     manager.provisioner = provisioner
     return manager
@@ -80,23 +74,14 @@ def end_kernel(manager: AsyncKernelManager) -> None:
 class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
-    limits = KernelLimits()
-    own_folder = False
-    """Whether the folder in which it starts was made for it, whatever is called what in there."""
-    package: str | None = None
-    """The package of the course that it sees; None: that of the course around its folder."""
+    limits: KernelLimits
+    package: str
+    """The package of the course that it sees."""
     kernel: template.Kernel | None = None
     folder: int | None = None
-    code: int | None = None
-    reason: str = ""
+    said: Any = Dict()
+    """What the kernel's first process has said of it, by name: see `supervisor`."""
     cell = 0
-    interrupted: int | None = None
-    """The number of the cell that the wall interrupted."""
-    by = ""
-    """The limit that it was interrupted for."""
-    scarce: str = ""
-    """What the kernel's user had used up at some time, if anything."""
-    used: tuple[float, float] | None = None
     first: int | None = None
     """The first process of the kernel's namespace: Linux ends all the others before it."""
     ended_here = False
@@ -121,15 +106,9 @@ class WalledProvisioner(KernelProvisionerBase):
         # without epoll watches, ZeroMQ ends this process, the grader, as it opens a socket
         if what := watches_used_up():
             raise RuntimeError(f"the {what} of this user are used up")
-        folder = Path(kwargs.get("cwd") or Path.cwd())
-        hidden = not self.own_folder and _is_course(folder)
-        if self.package is None:
-            self.package = _package_around(folder)
-        files = [] if hidden else list(visible_files(folder))
-        self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
-        self.scarce, self.used, self.ended_here = "", None, False
+        files = list(visible_files(Path(kwargs["cwd"])))
         for attempt in range(ATTEMPTS):
-            self.kernel = kernel = self._ask()
+            self.kernel = kernel = template.take(self.limits, self.package)
             try:
                 template.send_files(kernel.line, files)
             except BaseException:
@@ -150,13 +129,6 @@ class WalledProvisioner(KernelProvisionerBase):
         self.connection_info = info
         return self.connection_info
 
-    def _ask(self) -> template.Kernel:
-        """Ask for a new kernel; on a restart with the old key, which clients know."""
-        if self.folder is not None:
-            key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, self.limits, self.package or "")
-        return template.take(self.limits, self.package or "")
-
     async def _ready(self, line: socket.socket) -> str | None:
         """Wait until the kernel is ready, and take the folder with its sockets.
 
@@ -175,33 +147,24 @@ class WalledProvisioner(KernelProvisionerBase):
         with suppress(OSError):  # it has ended, or only root may raise it
             self.first = os.pidfd_open(sender)
             os.setpriority(os.PRIO_PROCESS, sender, WATCHES_FIRST)
-        if self.folder is None:
-            (self.folder,) = descriptors
-        else:  # after a restart the address stays, so that clients find the new sockets
-            os.dup2(descriptors[0], self.folder, inheritable=False)
-            os.close(descriptors[0])
+        (self.folder,) = descriptors
         return None
 
     async def poll(self) -> int | None:
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
         if self.kernel is None:
-            return self.code if self.code is not None else 0
+            return int(self.said.get("exit", 0))
         while found := received(self.kernel.line):
             message, _, _ = found
-            if not message:
-                if self.code is None:
-                    self.code = -signal.SIGKILL
-                killed = self.code == -signal.SIGKILL and not self.reason
-                group = self.kernel.group
-                if killed and group and control_groups.ran_out_of_memory(group):
-                    self.reason = MEMORY
-                return self.code
-            said = json.loads(message)
-            self.code, self.reason = said.get("exit"), said.get("reason", "")
-            self.interrupted = said.get("interrupted", self.interrupted)
-            self.by = said.get("by", self.by)
-            self.scarce = said.get("scarce", self.scarce)
-            self.used = said.get("used", self.used)
+            if message:
+                self.said |= json.loads(message)
+                continue
+            code = int(self.said.setdefault("exit", -signal.SIGKILL))
+            killed = code == -signal.SIGKILL and not self.said.get("reason")
+            group = self.kernel.group
+            if killed and group and control_groups.ran_out_of_memory(group):
+                self.said["reason"] = MEMORY
+            return code
         return None
 
     async def wait(self) -> int | None:
@@ -225,25 +188,30 @@ class WalledProvisioner(KernelProvisionerBase):
     async def why_it_was_interrupted(self) -> str:
         """Return the limit that made the wall interrupt the cell, or "" if it did not."""
         await self.poll()
-        if self.interrupted != self.cell:
+        if self.said.get("interrupted") != self.cell:
             return ""
-        if self.by == CELL_MEMORY:
+        if self.said["by"] == CELL_MEMORY:
             return f"used more than {self.limits.cell_memory_bytes // 2**20} MB of memory"
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
 
     async def seconds_used(self) -> tuple[float, float]:
         """Return the processor seconds used for this cell, and for all; 0 if nobody says so."""
-        self.used = None
+        self.said.pop("used", None)
         self.order(SAY_TIME)
         until = time.monotonic() + ANSWER_SECONDS
-        while await self.poll() is None and self.used is None and time.monotonic() < until:
+        while await self.poll() is None and "used" not in self.said and time.monotonic() < until:
             await asyncio.sleep(0.01)
-        return self.used or (0.0, 0.0)
+        cell, notebook = self.said.get("used", (0.0, 0.0))
+        return cell, notebook
+
+    def scarce(self) -> str:
+        """Return what the kernel's user had used up at some time, or "" if nothing."""
+        return str(self.said.get("scarce", ""))
 
     def killed(self) -> bool:
         """Return whether a signal ended the kernel, for no limit of its own."""
-        signalled = self.code is not None and self.code < 0
-        return signalled and not self.reason and not self.ended_here
+        signalled = self.said.get("exit", 0) < 0
+        return signalled and not self.said.get("reason") and not self.ended_here
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""
@@ -251,9 +219,10 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def why_it_died(self) -> str:
         """Return the limit that made the wall end the kernel, or "" if it did not."""
-        if self.reason == MEMORY:
+        reason = self.said.get("reason")
+        if reason == MEMORY:
             return f"it used more than {self.limits.memory_bytes // 2**20} MB of memory"
-        if self.reason == PROCESSOR:
+        if reason == PROCESSOR:
             return f"it used more than {self.limits.cpu_seconds} s of processor time"
         return ""
 
@@ -266,10 +235,8 @@ class WalledProvisioner(KernelProvisionerBase):
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""
         self.end_now()
-        try:
-            await asyncio.wait_for(self.wait(), END_SECONDS)
-        except TimeoutError:
-            self._hang_up()
+        self._hang_up()
+        await self._all_gone()
 
     def end_now(self) -> None:
         """End the kernel, from whatever thread, even if its first process does not listen."""
@@ -300,7 +267,7 @@ class WalledProvisioner(KernelProvisionerBase):
         """Release the kernel's sockets; hanging up ends the kernel if it still lives."""
         self._hang_up()
         await self._all_gone()
-        if self.folder is not None and not restart:
+        if self.folder is not None:
             os.close(self.folder)
             self.folder = None
 
@@ -331,16 +298,3 @@ def received(line: socket.socket) -> tuple[bytes, int, list[int]] | None:
     sender, _, _ = CREDENTIALS.unpack(about.get(socket.SCM_CREDENTIALS, bytes(CREDENTIALS.size)))
     descriptors = array("i", about.get(socket.SCM_RIGHTS, b"")).tolist()
     return message, sender, descriptors
-
-
-def _package_around(folder: Path) -> str:
-    """Return the package of the course in which a folder lies, or ""."""
-    try:
-        return read_course(find_root(folder.absolute())).package
-    except CourseError:  # it lies in none
-        return ""
-
-
-def _is_course(folder: Path) -> bool:
-    """Return whether this is a course or a home folder, which no kernel should get a copy of."""
-    return folder == Path.home() or any((folder / name).exists() for name in COURSE_FILES)

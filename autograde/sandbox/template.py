@@ -25,8 +25,6 @@ CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",
     "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
 }  # fmt: skip
-PASSED_ON = ("NBGRADER_EXECUTION",)
-"""The only environment variables that reach a kernel."""
 MAX_FILES_BYTES = 200_000_000
 """Twice what a student may hand in: the lesson has files of its own."""
 ASK_SECONDS = 20
@@ -66,14 +64,17 @@ class Template:
     def ask(self, request: dict[str, Any], procs: list[int]) -> socket.socket:
         """Ask for a kernel, in the control group whose cgroup.procs this is; return its line.
 
+        If the template has ended, so has the line.
+
         Raises:
-            OSError: the template has ended.
+            OSError: the template does not read the request in time.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self.line, [message], [theirs.fileno(), *procs])
+            with suppress(BrokenPipeError, ConnectionResetError):
+                socket.send_fds(self.line, [message], [theirs.fileno(), *procs])
         return ours
 
     def close(self) -> None:
@@ -91,7 +92,6 @@ class Kernel:
 
     line: socket.socket
     key: str
-    environment: dict[str, str]
     limits: KernelLimits
     template: Template
     group: Path | None
@@ -127,43 +127,33 @@ def take(limits: KernelLimits, package: str) -> Kernel:
         if _fits(spare, limits, package):
             return spare
         spare.close()
-    return ask(secrets.token_hex(32), limits, package)
+    return _ask(limits, package)
 
 
 def _fits(spare: Kernel, limits: KernelLimits, package: str) -> bool:
-    same = spare.environment == _environment() and spare.limits == limits
     template = spare.template
-    return same and template is _template and template.usable and template.package == package
+    same = spare.limits == limits and template.package == package
+    return same and template is _template and template.usable
 
 
-def ask(key: str, limits: KernelLimits, package: str) -> Kernel:
+def _ask(limits: KernelLimits, package: str) -> Kernel:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
     """
-    environment = _environment()
+    key = secrets.token_hex(32)
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
-    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    request = {"connection": connection, "limits": asdict(limits)}
     asked = current(package)
     group = control_groups.make(limits)
     try:
         with control_groups.open_procs(group) as procs:
-            try:
-                line = asked.ask(request, procs)
-            except OSError:  # it has died; a new one is asked once
-                if not asked.ended():
-                    raise
-                asked = current(package)
-                line = asked.ask(request, procs)
+            line = asked.ask(request, procs)
     except BaseException:
         if group:
             control_groups.remove(group)
         raise
-    return Kernel(line, key, environment, limits, asked, group)
-
-
-def _environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return Kernel(line, key, limits, asked, group)
 
 
 def current(package: str) -> Template:

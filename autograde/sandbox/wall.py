@@ -7,7 +7,6 @@ import shutil
 import site
 import subprocess
 import sys
-import sysconfig
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -30,17 +29,15 @@ INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
 """Where a kernel sees the virtual environment, even one in a course or below /tmp."""
 
-SYSTEM = Path("/usr")
-LIBRARIES = SYSTEM / "lib"
+SYSTEM = {Path("/usr"), Path("/usr/local")}
 OF_THE_SYSTEM = (
-    "/usr/bin", "/usr/lib64", "/usr/lib/locale", "/usr/lib/terminfo", "/usr/local/bin",
-    "/usr/local/lib", "/usr/share/fontconfig", "/usr/share/fonts", "/usr/share/mime",
-    "/usr/share/terminfo", "/usr/share/zoneinfo",
+    "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
+    "/usr/sbin", "/usr/share", "/usr/local/bin", "/usr/local/lib",
     "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types",
     "/sys/devices/system/cpu",
 )  # fmt: skip
-"""What programs need. All of it is kept in memory, so documents, headers and whole applications are
-left out."""
+"""What programs need. The rest of /usr/local is the administrator's: nbgrader's exchange, with what
+others handed in, lies in its share, and a hub's configuration often in its etc."""
 OF_AN_INTERPRETER = ("bin", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYS_ADMIN = 21
@@ -58,6 +55,7 @@ ENVIRONMENT = {
     "LOGNAME": "student",
     "LANG": "C.UTF-8",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "NBGRADER_EXECUTION": "autograde",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
@@ -187,18 +185,11 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
             options += ["--symlink", os.readlink(link), str(link)]
         elif link.is_dir():
             options += ["--ro-bind", str(link), str(link)]
-    for place in (empty := _unread()):
-        options += ["--perms", "0755", "--tmpfs", str(place)]
-    for place in map(inside, _traces()):
-        if not any(map(place.is_relative_to, empty)):
-            options += ["--ro-bind", "/dev/null", str(place)]
     options += copies
     options += ["--dev", "/dev", "--dir", "/scratch", "--dir", SOCKETS]
     for folder in ("/tmp", HOME):  # noqa: S108 (inside)
         options += ["--perms", "1777", "--tmpfs", folder]
-    for read_only in (*empty, "/dev", "/"):
-        options += ["--remount-ro", str(read_only)]
-    options += ["--chdir", "/"]
+    options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
     python = inside(Path(sys.executable))
     programs = f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
     for name, value in {**ENVIRONMENT, "PATH": programs}.items():
@@ -228,47 +219,11 @@ def readable() -> dict[Path, Path]:
     The keys are the paths that the kernel sees, the values those outside.
     """
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
-    paths = [prefix / part for prefix in prefixes - {SYSTEM} for part in OF_AN_INTERPRETER]
-    paths += [Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")]
-    several = LIBRARIES / str(sysconfig.get_config_var("MULTIARCH"))
-    paths += [*_packages(), *map(Path, OF_THE_SYSTEM)]
-    paths += [several if several.is_dir() else LIBRARIES]
-    places = {inside(path): path for path in paths if path.exists()}
-    outer: dict[Path, Path] = {}
-    for place in sorted(places, key=lambda place: len(place.parts)):
-        if not any(place.is_relative_to(other) for other in outer):
-            outer[place] = places[place]
-    return outer
-
-
-def _packages() -> list[Path]:
-    packages = [Path(path) for path in sys.path if Path(path).name.endswith("-packages")]
-    return [path for path in packages if str(path) != site.getusersitepackages()]
-
-
-def _unread() -> list[Path]:
-    """Find the folders, as a kernel sees them, that it gets empty.
-
-    These are headers of packages, and the packages of an interpreter that are not this one's.
-    """
-    used = _packages()
-    folders = [
-        each for path in used for deep in ("*", "*/*") for each in path.glob(f"{deep}/include")
-    ]
-    folders += Path(sys.base_prefix).glob("lib/python3*/*-packages")
-    return sorted({inside(path) for path in folders if path.is_dir() and path not in used})
-
-
-def _traces() -> list[Path]:
-    """Find the files that reveal where the checkout of an editable install lies."""
-    patterns = (
-        "__editable__*", "__pycache__/__editable__*", "*.egg-link", "*.dist-info/direct_url.json",
-    )  # fmt: skip
-    paths = readable().values()
-    folders = [path for path in paths if path.name.endswith("-packages")]
-    folders += [path for outer in paths for path in outer.glob("python3*/*-packages")]
-    found = (path for folder in folders for pattern in patterns for path in folder.glob(pattern))
-    return sorted({path for path in found if path.is_file()})
+    paths = [prefix / part for prefix in prefixes - SYSTEM for part in OF_AN_INTERPRETER]
+    packages = (path for path in sys.path if path.endswith("-packages"))
+    paths += [Path(path) for path in packages if path != site.getusersitepackages()]
+    paths += map(Path, OF_THE_SYSTEM)
+    return {inside(path): path for path in sorted(paths) if path.exists()}
 
 
 def root_may_mount() -> bool:

@@ -110,14 +110,7 @@ def pack(project: Project, checked: list[CheckedLesson]) -> Path:
     name = checked[0].lesson if len(checked) == 1 else "lessons"
     path = project.work / "hand_in" / f"{name}.zip"
     write_whole(path, content.getvalue())
-    _keep_packed(project, checked)
     return path
-
-
-def _keep_packed(project: Project, checked: list[CheckedLesson]) -> None:
-    for each in checked:
-        progress.keep_packed(project.work / each.lesson)
-    progress.write_page(project.work)
 
 
 def exchange(project: Project, checked: list[CheckedLesson]) -> list[str]:
@@ -130,5 +123,4 @@ def exchange(project: Project, checked: list[CheckedLesson]) -> list[str]:
         command = [sys.executable, "-m", "nbgrader", "submit", each.lesson]
         if subprocess.run(command, cwd=project.work, check=False).returncode:
             refused.append(each.lesson)
-    _keep_packed(project, [each for each in checked if each.lesson not in refused])
     return refused

@@ -18,7 +18,7 @@
 # This course comes with a small language model. It knows 62 words (punctuation counts) and tells short stories. Let it read *Tom is in the … . he sees
 # a bat*, with four different places. What does it expect next? Run the next two cells with Shift+Enter.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -178,14 +178,14 @@ table(inputs, rows=tokens, columns=["0", "1", "2"])
 # scores[i, j] = query i · key j
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "attention_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="attention_scores"
 def attention_scores(queries, keys):
     """Dot product of every query with every key: (n, d_k), (m, d_k) -> (n, m)."""
     ### BEGIN SOLUTION
     return queries @ keys.T
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_attention_scores"
 @rubric("attention_scores")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
@@ -302,7 +302,7 @@ print("exp(88) =", torch.tensor(88.0).exp().item(), "   exp(89) =", torch.tensor
 # - `dim` may be any dimension, also counted from the end.
 # - Build it from `exp` and sums. PyTorch's `softmax`, `log_softmax` and what is built on them are forbidden here; `logsumexp` is allowed.
 
-# %% nbgrader={"grade": false, "grade_id": "stable_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="stable_softmax"
 def stable_softmax(x, dim=-1):
     """Softmax of x over dimension dim; same shape as x."""
     ### BEGIN SOLUTION
@@ -311,7 +311,7 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_stable_softmax"
 @rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])  # the contract as a checklist; open this cell to read it
 def _(r):
     far = 1e4 * r.signs(6)
@@ -353,7 +353,7 @@ my_guess = None  # a number
 # q, k (n_samples, d_k)   ->   q · k, pair by pair (n_samples,)
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="dot_product_std"
 def dot_product_std(d_k, n_samples):
     """Standard deviation of q·k over n_samples random pairs of d_k numbers each: a float."""
     ### BEGIN SOLUTION
@@ -362,7 +362,7 @@ def dot_product_std(d_k, n_samples):
     return (q * k).sum(dim=1).std().item()
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_dot_product_std"
 @rubric("dot_product_std")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.sample("is close to the true value, and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
@@ -426,14 +426,14 @@ show(
 # scores (n, m), d_k   ->   weights (n, m), each row adds up to 1
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "attention_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="attention_weights"
 def attention_weights(scores, d_k):
     """Softmax over the keys of scores / sqrt(d_k): (n, m) -> (n, m)."""
     ### BEGIN SOLUTION
     return torch.softmax(scores / d_k**0.5, dim=-1)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_attention_weights"
 @rubric("attention_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
@@ -492,14 +492,14 @@ print(f"gym: bat looks at bat {alone[-1]:.3f}, at the place {alone[in_gym.index(
 #
 # Use the weights as they come, even where a row does not add up to 1. (In lesson 04 that happens.)
 
-# %% nbgrader={"grade": false, "grade_id": "context_vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="context_vectors"
 def context_vectors(weights, values):
     """Weighted sum of the values for each query: (n, m), (m, d_v) -> (n, d_v)."""
     ### BEGIN SOLUTION
     return weights @ values
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_context_vectors"
 @rubric("context_vectors")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("row i is the sum of the values, each times its weight", context_vectors, (r.normal(2, 3), r.normal(3, 4)), (r.normal(5, 5), r.normal(5, 5)))
@@ -541,7 +541,7 @@ show(
 #
 # - Which number is `d_k` now? Look at the shape of a key.
 
-# %% nbgrader={"grade": false, "grade_id": "SelfAttention_v1", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="SelfAttention_v1"
 class SelfAttention_v1(nn.Module):
     """Self-attention over one sentence, (n, d_in) -> (n, d_out), with bare parameters."""
 
@@ -563,7 +563,7 @@ class SelfAttention_v1(nn.Module):
         return context_vectors(weights, values)  # (n, d_out)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_SelfAttention_v1"
 @rubric("SelfAttention_v1")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
@@ -583,7 +583,7 @@ def _(r):
 # The same layer, with three `nn.Linear` layers of the same names, created in the same order (the numbers below depend on it, your points do not). They have a bias only when `qkv_bias=True`.
 # Copy your first layer, and change how queries, keys and values are made.
 
-# %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="SelfAttention_v2"
 class SelfAttention_v2(nn.Module):
     """Self-attention over one sentence, (n, d_in) -> (n, d_out), with linear layers."""
 
@@ -605,7 +605,7 @@ class SelfAttention_v2(nn.Module):
         return context_vectors(weights, values)  # (n, d_out)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_SelfAttention_v2"
 @rubric("SelfAttention_v2")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
@@ -713,7 +713,7 @@ print(f"the smallest weight on a partner: {min(again[i, tokens.index(partner[tok
 # x (n, d)   donor (m, d)   each matrix (d, d_k)   ->   (n, d_k)
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "transplant", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="transplant"
 def transplant(x, donor, W_query, W_key, W_value):
     """The context vectors of x, the last one from donor: (n, d), (m, d), three (d, d_k) -> (n, d_k)."""
     ### BEGIN SOLUTION
@@ -725,7 +725,7 @@ def transplant(x, donor, W_query, W_key, W_value):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_transplant", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_transplant"
 @rubric("transplant")  # the contract as a checklist; open this cell to read it
 def _(r):
     small = [r.normal(3, 2) for _ in range(3)]

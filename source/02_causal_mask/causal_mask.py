@@ -16,7 +16,7 @@
 # A language model is trained to predict the next word. What if it can see the whole story while it learns, that word included? Train one: run the
 # next two cells. The second takes about ten seconds.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -116,7 +116,7 @@ recall()
 # - Position 0 predicts token 1, position 1 predicts token 2, and so on.
 # - `nn.functional.cross_entropy(scores, targets, reduction="none")` takes scores `(k, v)` and targets `(k,)` for k positions, and gives `(k,)`.
 
-# %% nbgrader={"grade": false, "grade_id": "losses_in_one_pass", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="losses_in_one_pass"
 def losses_in_one_pass(model, ids):
     """The loss of each next token, from one call: ids (1, n) -> (n - 1,)."""
     ### BEGIN SOLUTION
@@ -125,7 +125,7 @@ def losses_in_one_pass(model, ids):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_losses_in_one_pass", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_losses_in_one_pass"
 @rubric("losses_in_one_pass")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("the loss of each next token", losses_in_one_pass, (r.module("a small model", 9, 5), r.tokens(9, 1, 4)), (r.module("a small model", 20, 6), r.tokens(20, 1, 12)))
@@ -220,14 +220,14 @@ print("between the means:", "  ".join(f"{word} {distance:.1f}" for word, distanc
 # Return the triangle for n tokens: `(n, n)`, float32, on the CPU, ones on and below the diagonal, zeros above. (`torch.tril` keeps the lower
 # triangle, `torch.triu` the upper one.)
 
-# %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="causal_mask"
 def causal_mask(n):
     """Ones on and below the diagonal, zeros above: (n, n) float32."""
     ### BEGIN SOLUTION
     return torch.ones(n, n).tril()
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_causal_mask"
 @rubric("causal_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("float32 ones on and below the diagonal, zeros above", causal_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
@@ -242,14 +242,14 @@ def _(r):
 # weights (..., n, n)      mask (n, n)      result (..., n, n)
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "apply_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="apply_mask"
 def apply_mask(weights, mask):
     """Zero where mask is 0, the weight itself where it is 1: (..., n, n), (n, n) -> (..., n, n)."""
     ### BEGIN SOLUTION
     return weights.masked_fill(mask == 0, 0.0)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_apply_mask"
 @rubric("apply_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     holes, small = (r.uniform(5, 5) > 0).float(), r.normal(3, 3)
@@ -277,7 +277,7 @@ print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 #
 # A row of zeros stays a row of zeros.
 
-# %% nbgrader={"grade": false, "grade_id": "renormalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="renormalise"
 def renormalise(weights):
     """Every row divided by its sum; a row of zeros stays zeros: (..., n, n) -> (..., n, n)."""
     ### BEGIN SOLUTION
@@ -285,7 +285,7 @@ def renormalise(weights):
     return weights / sums.masked_fill(sums == 0, 1.0)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_renormalise"
 @rubric("renormalise")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights = r.positive(2, 5, 5)
@@ -305,7 +305,7 @@ def _(r):
 # scores (..., n, n), d_k      weights (..., n, n), 0 above the diagonal, rows sum to 1
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "tril_causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="tril_causal_weights"
 def tril_causal_weights(scores, d_k):
     """Softmax of scaled scores, tril, renormalise: (..., n, n) -> (..., n, n)."""
     ### BEGIN SOLUTION
@@ -314,7 +314,7 @@ def tril_causal_weights(scores, d_k):
     return renormalise(apply_mask(weights, mask))
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_tril_causal_weights"
 @rubric("tril_causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax of the scaled scores, tril, renormalised", tril_causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
@@ -345,7 +345,7 @@ my_guess = None  # two words: ("yes" or "no", "yes" or "no")
 # - Return the largest change of any weight on or below the diagonal, up or down, as a Python float.
 # - Weights above the diagonal do not count.
 
-# %% nbgrader={"grade": false, "grade_id": "future_influence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="future_influence"
 def future_influence(weights_fn, scores):
     """Largest change of a weight [i, j], j <= i, when the future scores change: a float."""
     ### BEGIN SOLUTION
@@ -355,7 +355,7 @@ def future_influence(weights_fn, scores):
     return difference[~future].max().item()
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_future_influence"
 @rubric("future_influence")  # the contract as a checklist; open this cell to read it
 def _(r):
     scores, e = r.normal(6, 6), r.examples
@@ -476,7 +476,7 @@ beside(my_guess, ", ".join(cheats) or "none")
 # Find such a case: a small matrix of finite scores, `(n, n)` in float32 with n up to 16, for which the tril way (softmax, mask, renormalise; no scale)
 # gives a weight that is wrong by more than 0.001.
 
-# %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="break_tril"
 def break_tril():
     """A score matrix (n, n), finite float32, on which the tril way fails by underflow."""
     ### BEGIN SOLUTION
@@ -485,7 +485,7 @@ def break_tril():
     return scores
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_break_tril"
 @rubric("break_tril")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("finite float32 scores (n, n) on which the tril way is off by more than 0.001", "breaks_tril", break_tril, ())

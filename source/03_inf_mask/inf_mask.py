@@ -17,7 +17,7 @@
 # with **pads**: each is one more `<end>`, the token that begins every story anyway. They stand in front, so that all stories end in the last column,
 # where the answer is read. Nothing in the model changes. How many of 400 answers change? Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -227,7 +227,7 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 #
 # Return this mask for n tokens, on the CPU.
 
-# %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="future_mask"
 def future_mask(n):
     """True where a key is later than the query: (n, n) bool."""
     ### BEGIN SOLUTION
@@ -235,7 +235,7 @@ def future_mask(n):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_future_mask"
 @rubric("future_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("bool, True strictly above the diagonal", future_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
@@ -258,7 +258,7 @@ table(mask, rows=tokens, columns=tokens)  # 1 is True
 #   `(b, 1, n, n)` is one mask for each sentence, `(1, n)` hides the same keys from every query, and `(n, 1)` hides every key from some queries.
 # - In Python minus infinity is `float("-inf")`.
 
-# %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="mask_scores"
 def mask_scores(scores, mask):
     """-inf where mask is True, the score itself elsewhere: same shape as scores."""
     ### BEGIN SOLUTION
@@ -266,7 +266,7 @@ def mask_scores(scores, mask):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_mask_scores"
 @rubric("mask_scores")  # the contract as a checklist; open this cell to read it
 def _(r):
     rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
@@ -354,7 +354,7 @@ beside(my_guess, round(no_place["cave"], 2))
 # - It must be right where lesson 02's way is not: for scores up to ±10,000, also when hidden scores lie far above the visible ones.
 # - A score may be exactly 0, visible or hidden.
 
-# %% nbgrader={"grade": false, "grade_id": "causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="causal_weights"
 def causal_weights(scores, d_k):
     """Softmax over the visible keys of scores / sqrt(d_k): (..., n, n) -> (..., n, n)."""
     ### BEGIN SOLUTION
@@ -363,7 +363,7 @@ def causal_weights(scores, d_k):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_causal_weights"
 @rubric("causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     rounded = (2 * r.normal(2, 6, 6)).round()
@@ -453,7 +453,7 @@ print(padded[2])
 #                             F  T  T  T
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "padding_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="padding_mask"
 def padding_mask(lengths, n):
     """True where a token is a pad: lengths (b,) -> (b, n) bool."""
     ### BEGIN SOLUTION
@@ -461,7 +461,7 @@ def padding_mask(lengths, n):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_padding_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_padding_mask"
 @rubric("padding_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     length, other = r.integer(2, 5), r.integer(2, 6)
@@ -485,7 +485,7 @@ def _(r):
 # - The rows of pads follow the same rule. A length may be 0.
 # - A length that is not from 0 to n raises a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="padding_and_causal"
 def padding_and_causal(lengths, n):
     """True where a key is in the future or a pad: lengths (b,) -> (b, n, n) bool."""
     ### BEGIN SOLUTION
@@ -495,7 +495,7 @@ def padding_and_causal(lengths, n):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_padding_and_causal"
 @rubric("padding_and_causal")  # the contract as a checklist; open this cell to read it
 def _(r):
     length = r.integer(2, 5)
@@ -630,7 +630,7 @@ print(f"a visible score of -10, five hidden ones filled with -10: the hidden get
 # - The gradient at every hidden score is 0, not `nan`.
 # - A *visible* score of `nan` means that something broke earlier. It must stay visible as `nan` in its row: a guard must not hide another failure.
 
-# %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="masked_softmax"
 def masked_softmax(scores, mask):
     """Softmax over the visible keys; zeros where a row has none: (..., n, m) -> (..., n, m)."""
     ### BEGIN SOLUTION
@@ -641,7 +641,7 @@ def masked_softmax(scores, mask):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_masked_softmax"
 @rubric("masked_softmax")  # the contract as a checklist; open this cell to read it
 def _(r):
     hidden, x, big = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4), r.mask(8, 8)

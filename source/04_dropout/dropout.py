@@ -16,7 +16,7 @@
 # The course's model learned its language from 20,000 stories. Here is an untrained one that gets fifty, and sees each of them about 200 times. Then it
 # is asked the questions in them, and those in new stories. Run the next two cells; the second takes about ten seconds.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -199,7 +199,7 @@ print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it 
 # - p = 0 keeps all, p = 1 drops all.
 # - For p outside 0 to 1 raise a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "keep_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="keep_mask"
 def keep_mask(shape, p):
     """Float32 of this shape, each entry 0 with probability p, independently, otherwise 1."""
     ### BEGIN SOLUTION
@@ -209,7 +209,7 @@ def keep_mask(shape, p):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_keep_mask"
 @rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), r.probability(0.1, 0.3)))
@@ -292,7 +292,7 @@ beside(my_guess, f"{2 ** len(weights[weights > 0]):,}")
 # - When p = 1 the result is zeros. Mind 0 / 0.
 # - A p outside 0 to 1 raises a `ValueError`, in training and in use.
 
-# %% nbgrader={"grade": false, "grade_id": "inverted_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="inverted_dropout"
 def inverted_dropout(x, p, training):
     """Entries dropped with probability p, kept ones divided by 1 - p; x when not training."""
     ### BEGIN SOLUTION
@@ -306,7 +306,7 @@ def inverted_dropout(x, p, training):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_inverted_dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_inverted_dropout"
 @rubric("inverted_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
@@ -355,7 +355,7 @@ beside(my_guess, many_sums[:, 0].unique().tolist())
 #
 # No parameters, nothing in `state_dict()`.
 
-# %% nbgrader={"grade": false, "grade_id": "Dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="Dropout"
 class Dropout(nn.Module):
     """Inverted dropout that obeys train() and eval()."""
 
@@ -373,7 +373,7 @@ class Dropout(nn.Module):
         ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_Dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_Dropout"
 @rubric("Dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
@@ -498,7 +498,7 @@ beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 # Return the exact standard deviation of every entry of `weights @ values` when the weights are dropped by inverted dropout, without drawing anything.
 # One product of two matrices does all the sums.
 
-# %% nbgrader={"grade": false, "grade_id": "spread_after_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="spread_after_dropout"
 def spread_after_dropout(weights, values, p):
     """Standard deviation of weights after dropout times values: (n, m), (m, d) -> (n, d)."""
     ### BEGIN SOLUTION
@@ -506,7 +506,7 @@ def spread_after_dropout(weights, values, p):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_spread_after_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_spread_after_dropout"
 @rubric("spread_after_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights, values, p = torch.softmax(r.normal(4, 6), dim=-1), r.normal(6, 3), r.probability(0.2, 0.8)

@@ -16,7 +16,7 @@
 # A trained model reads *Anna has a ball . Tom has two books . she* and says what comes next. Take away its causal mask, and not one of its trained
 # numbers has changed. The last word has no later words to see. Does removing the mask change the prediction there? Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -249,7 +249,7 @@ except RuntimeError:
 # - `mask` is `context_length` × `context_length`, made in `__init__`. It moves with the layer and is saved with it, but is not learned.
 # - A `ValueError` for more than `context_length` tokens, and for x that is not 3-D.
 
-# %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="CausalAttention"
 class CausalAttention(nn.Module):
     """Causal attention with dropout over a batch of sentences: (b, n, d_in) -> (b, n, d_out)."""
 
@@ -281,7 +281,7 @@ class CausalAttention(nn.Module):
         return weights @ values  # (b, n, d_out)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_CausalAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_CausalAttention"
 @rubric("CausalAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
@@ -409,14 +409,14 @@ except RuntimeError as error:
 # How many numbers does a module learn? Return an `int`. Buffers do not count, nor do frozen parameters, whose `requires_grad` is False. A parameter
 # used in two places counts once.
 
-# %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="count_parameters"
 def count_parameters(module):
     """Return how many numbers a module learns."""
     ### BEGIN SOLUTION
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_count_parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_count_parameters"
 @rubric("count_parameters")  # the contract as a checklist; open this cell to read it
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
@@ -476,7 +476,7 @@ beside(my_guess, learned)
 # `W_query` and `W_key`, as large as it, can only move where she looks. LoRA (Hu et al. 2021) fine-tunes large models in this spirit: what was trained
 # stays frozen, and small matrices are added, for instance to `W_query` and `W_value`.
 
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% [markdown] grade_id="question_why_buffer"
 # ### Question: `why_buffer` (2 points, a person reads it)
 #
 # Why is the mask a buffer, and neither a parameter nor a plain attribute? Say in three to five sentences what goes wrong with each of the two. With the
@@ -506,7 +506,7 @@ beside(my_guess, learned)
 # Language and length do not count. An answer that is right in the student's own words earns everything.
 # <!-- END MARK SCHEME -->
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "why_buffer", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# %% [markdown] grade_id="why_buffer"
 # <!-- BEGIN SOLUTION -->
 # The mask is a rule, not something to be learned. As a parameter, a mask that multiplies the weights would be trained open until the future is
 # visible; one that is added to the scores would become a learned bias; one that fills, as in our class, gets no gradient, but would be counted
@@ -529,7 +529,7 @@ beside(my_guess, learned)
 # - Rounding moves outputs, too: ignore changes up to a ten-thousandth of the largest absolute number in `module(x)`.
 # - `with in_eval(module):`, from the first cell, switches dropout off, and afterwards brings back every part's mode.
 
-# %% nbgrader={"grade": false, "grade_id": "peeks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="peeks"
 def peeks(module, x):
     """Return True if an output at a token depends on later tokens. x is (b, n, d_in)."""
     ### BEGIN SOLUTION
@@ -544,7 +544,7 @@ def peeks(module, x):
     return False
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_peeks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_peeks"
 @rubric("peeks")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, t = r.normal(3, 12, 4), r.integer(3, 8)

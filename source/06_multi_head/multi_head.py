@@ -17,7 +17,7 @@
 # such questions. With **four small heads** it knows: Anna is outside, Tom upstairs. Now let one head of layer 1 exchange its output, twelve numbers,
 # between two of these words. Of 840 such exchanges, how many change an answer? Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import itertools
 import math
@@ -181,7 +181,7 @@ for name, error in errors.items():
 # `self.heads` is an `nn.ModuleList` of `CausalAttention` layers, each built with the constructor's arguments except `num_heads`. Here `d_out` is the
 # size of **one head**. `forward` returns their outputs side by side, head 0 first.
 
-# %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="MultiHeadAttentionWrapper"
 class MultiHeadAttentionWrapper(nn.Module):
     """Heads side by side: (b, n, d_in) -> (b, n, num_heads * d_out)."""
 
@@ -198,7 +198,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_MultiHeadAttentionWrapper"
 @rubric("MultiHeadAttentionWrapper")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=3, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -343,7 +343,7 @@ with torch.no_grad():
 # Return `(b, num_heads, n, d / num_heads)` for x `(b, n, d)`. Head h gets features `h * d / num_heads` up to, but not including,
 # `(h + 1) * d / num_heads` of every token. If `num_heads` does not divide d, raise a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="split_heads"
 def split_heads(x, num_heads):
     """The features cut into heads: (b, n, d) -> (b, num_heads, n, d // num_heads)."""
     ### BEGIN SOLUTION
@@ -352,7 +352,7 @@ def split_heads(x, num_heads):
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_split_heads"
 @rubric("split_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("head h gets its share of every token's features", split_heads, (r.normal(1, 2, 4), 2), (r.normal(2, 5, 12), 3), (r.normal(2, 5, 12), 3))
@@ -420,14 +420,14 @@ beside(my_guess, [who_notices(lambda x: split_heads(x, 2)), who_notices(lambda x
 # The way back, `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`. After a transpose the numbers lie in memory in another order, so `view`
 # refuses; `reshape` and `flatten` copy where they have to.
 
-# %% nbgrader={"grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="merge_heads"
 def merge_heads(x):
     """The heads side by side again: (b, num_heads, n, d_head) -> (b, n, num_heads * d_head)."""
     ### BEGIN SOLUTION
     return x.transpose(1, 2).flatten(2)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_merge_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_merge_heads"
 @rubric("merge_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("the inverse of split_heads", merge_heads, (r.normal(1, 2, 2, 2),), (r.normal(2, 3, 5, 4),), (r.normal(2, 3, 5, 4),))
@@ -512,7 +512,7 @@ print(f"the scores have a spread of {spread:.2f}, the square root of {spread**2:
 # - Keep `num_heads` as an attribute.
 # - A `ValueError` in `__init__` when `num_heads` does not divide `d_out`, and in `forward` for what `CausalAttention` refuses.
 
-# %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="MultiHeadAttention"
 class MultiHeadAttention(nn.Module):
     """Causal attention with several heads, (b, n, d_in) -> (b, n, d_out)."""
 
@@ -548,7 +548,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(context)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_MultiHeadAttention"
 @rubric("MultiHeadAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -583,7 +583,7 @@ def _(r):
 # - Copy the numbers: the two share nothing afterwards, and `wrapper` stays as it was.
 # - The rubric uses your two classes, so get those right first.
 
-# %% nbgrader={"grade": false, "grade_id": "pack_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="pack_heads"
 def pack_heads(wrapper, mha):
     """Give mha the heads of wrapper, so that mha(x) equals wrapper(x) in eval()."""
     ### BEGIN SOLUTION
@@ -598,7 +598,7 @@ def pack_heads(wrapper, mha):
         mha.out_proj.bias.zero_()
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_pack_heads"
 @rubric("pack_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     wrapper = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=2, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
@@ -632,7 +632,7 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # Let the rubric guide you: which lines fail with one head, which only with several?
 
-# %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
+# %% grade_id="fix_me" tags=["raises-exception"]
 ### BEGIN SOLUTION
 class RepairedMultiHeadAttention(nn.Module):
     """Several heads from one fused layer: (b, n, d_in) -> ((b, n, d_out), (b, num_heads, n, n))."""
@@ -695,7 +695,7 @@ class RepairedMultiHeadAttention(nn.Module):
 #         return self.out_proj(context), weights
 ### END GIVEN
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_fix_me", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_fix_me"
 @rubric("fix_me")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(RepairedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -771,7 +771,7 @@ explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
 # - `at` is a list of one or more positions. With `at=None` the head is off everywhere.
 # - Heads and positions count from 0: head 1.3 has `head=2`.
 
-# %% nbgrader={"grade": false, "grade_id": "silence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="silence"
 def silence(outputs, head, at=None):
     """The heads' outputs (b, h, n, d), zero for this head: everywhere, or at the positions in `at`."""
     ### BEGIN SOLUTION
@@ -781,7 +781,7 @@ def silence(outputs, head, at=None):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_silence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_silence"
 @rubric("silence")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, one = r.nonzero(3, 4, 5, 2), r.nonzero(1, 2, 3, 1)
@@ -1085,7 +1085,7 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # Ours learned to fetch first. Until step 500 it guessed among four places. From 600 it named one of the story's two, at first as often the
 # wrong one as the right: a fetch without marks. By 1,200 it marked; at the end 94% were right, on another processor all. Start 11 never marked.
 
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% [markdown] grade_id="question_heads_written"
 # ### In your own words: `heads_written` (2 points, a person reads it)
 #
 # A friend says: "Why several heads? Take one head twice as wide." Answer in three to five sentences. One head applies one row of weights to all of its
@@ -1106,7 +1106,7 @@ for name, change in {"as it is": lambda heads: heads, "exchanged in layer 1": ex
 # for "one head cannot tell the order of two words" (with unequal weights it may). That heads are faster is no answer.
 # <!-- END MARK SCHEME -->
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# %% [markdown] grade_id="heads_written"
 # <!-- BEGIN SOLUTION --> A word may need the word before it and the one before that: two vectors of the same kind, in the same numbers. One head has one
 # row of weights, so it passes on one mixture of the two, and half of what was in them is lost, whatever the shares. A wider head mixes more numbers, but
 # with the same row. Two heads have two rows: one passes on the word before, the other the one before that, each in full and side by side. In part 2 the

@@ -16,7 +16,7 @@
 # For six lessons you have built one part of a language model, the attention. Here is a trained model, whole and with one of its parts switched off. What
 # does it write without attention, and how many questions does it still answer? Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -125,7 +125,7 @@ beside(my_guess, sum(len(text[start + 1 : start + 5]) == 4 for start in range(10
 # - Return every window whose inputs and targets are both whole.
 # - A text too short for one window raises a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "next_token_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="next_token_pairs"
 def next_token_pairs(tokens, context_length, stride=1):
     """Cut tokens (N,) into inputs and targets, each (windows, context_length)."""
     ### BEGIN SOLUTION
@@ -135,7 +135,7 @@ def next_token_pairs(tokens, context_length, stride=1):
     return windows[:, :-1], windows[:, 1:]
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_next_token_pairs", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_next_token_pairs"
 @rubric("next_token_pairs")  # the contract as a checklist; open this cell to read it
 def _(r):
     tokens = r.tokens(999, r.integer(20, 26))
@@ -198,7 +198,7 @@ print(f"the floor: {floor():.4f} on average over the language, {lowest:.4f} on t
 #
 # - Positions whose target is -100 do not count.
 
-# %% nbgrader={"grade": false, "grade_id": "loss_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="loss_of"
 def loss_of(model, inputs, targets):
     """Return the mean cross-entropy over all positions with a target: (b, n), (b, n) -> ()."""
     ### BEGIN SOLUTION
@@ -206,7 +206,7 @@ def loss_of(model, inputs, targets):
     return F.cross_entropy(scores.flatten(0, 1), targets.flatten())
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_loss_of", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_loss_of"
 @rubric("loss_of")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
@@ -226,7 +226,7 @@ def _(r):
 #
 # - The optimizer is `torch.optim.AdamW` with this `lr`, all else as PyTorch sets it. First put the model in `train()` mode.
 
-# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="train"
 def train(model, batches, lr):
     """Take one step for each batch; return the loss before each step, a list of floats."""
     ### BEGIN SOLUTION
@@ -242,7 +242,7 @@ def train(model, batches, lr):
     return losses
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_train", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_train"
 @rubric("train")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, many = r.normal(7, 7), [(r.tokens(7, 4, 5), r.tokens(7, 4, 5)) for _ in range(12)]
@@ -317,7 +317,7 @@ print(f"before the first step: {losses[0]:.2f}; the best table, by counting: {lo
 # - The model sees at most its last `model.context_length` tokens; the text may grow longer.
 # - Run it in `eval()` and without gradients, then restore its mode.
 
-# %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="generate"
 def generate(model, tokens, max_new_tokens):
     """Return tokens (b, n) and what the model writes after them: (b, n + max_new_tokens)."""
     ### BEGIN SOLUTION
@@ -334,7 +334,7 @@ def generate(model, tokens, max_new_tokens):
     return tokens
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_generate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_generate"
 @rubric("generate")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, start = r.normal(29, 29), r.tokens(29, 4, 3)
@@ -385,7 +385,7 @@ beside(my_guess, story_from(word_table, "Anna has", 24))
 # - Raise a `ValueError` unless `temperature > 0` and `0 < top_p <= 1`.
 # - `torch.multinomial(p, 1)` draws one column from each row of `p`, in proportion.
 
-# %% nbgrader={"grade": false, "grade_id": "sample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="sample"
 def sample(logits, temperature=1.0, top_p=1.0):
     """Draw a token for each row of scores: (b, v) -> (b,)."""
     ### BEGIN SOLUTION
@@ -400,7 +400,7 @@ def sample(logits, temperature=1.0, top_p=1.0):
     return tokens.gather(-1, place).squeeze(-1)
     ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_sample", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_sample"
 @rubric("sample")  # the contract as a checklist; open this cell to read it
 def _(r):
     two, close = r.logits((0.5, 0.3, 0.15, 0.05), (0.28, 0.26, 0.24, 0.22)), r.logits((0.45, 0.44, 0.08, 0.03), (0.9, 0.05, 0.03, 0.02))
@@ -444,7 +444,7 @@ for words in drawn(word_table, 3):
 #
 # `(b, n, d_model)` to `(b, n, d_model)`: an `nn.Linear` to `4 * d_model` numbers, the exact GELU, an `nn.Linear` back, both with bias.
 
-# %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="FeedForward"
 class FeedForward(nn.Module):
     """Two linear layers that each token passes alone: (b, n, d_model) -> (b, n, d_model)."""
 
@@ -459,7 +459,7 @@ class FeedForward(nn.Module):
         return self.layers(x)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_FeedForward"
 @rubric("FeedForward")  # the contract as a checklist; open this cell to read it
 def _(r):
     feed = r.model(FeedForward, "feed-forward", d_model=6)
@@ -546,7 +546,7 @@ show(
 # - Each place has an `nn.LayerNorm(d_model)` of its own.
 # - The attention is one `MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads)`. Nothing outside it is dropped.
 
-# %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="TransformerBlock"
 class TransformerBlock(nn.Module):
     """Attention, then feed-forward, each added to what came in: (b, n, d) -> (b, n, d)."""
 
@@ -566,7 +566,7 @@ class TransformerBlock(nn.Module):
         return x
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_TransformerBlock"
 @rubric("TransformerBlock")  # the contract as a checklist; open this cell to read it
 def _(r):
     block = r.model(TransformerBlock, "block", d_model=8, context_length=9, num_heads=2, dropout=0.0)
@@ -595,7 +595,7 @@ def _(r):
 # - The position table has `context_length` rows and learns, like the words' table.
 # - Keep `context_length` as an attribute; `generate` asks for it. More tokens than that raise a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "TinyGPT", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="TinyGPT"
 class TinyGPT(nn.Module):
     """Tokens to scores of the next token: (b, n) -> (b, n, vocab_size)."""
 
@@ -621,7 +621,7 @@ class TinyGPT(nn.Module):
         return self.head(self.norm(x))  # (b, n, v)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TinyGPT", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_TinyGPT"
 @rubric("TinyGPT")  # the contract as a checklist; open this cell to read it
 def _(r):
     gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=9, num_heads=2, num_layers=2, dropout=0.0)

@@ -16,7 +16,7 @@
 # Attention compares every token with every token: n tokens make n × n scores. Take 4,096 tokens and one head, and make the context vectors twice: with
 # the matrix of scores, as in lessons 01 to 06, and with PyTorch's own function. Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -212,7 +212,7 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # - Once both are known, compute all results in one go.
 # - Do without PyTorch's `softmax`, `logsumexp`, and functions that contain one.
 
-# %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="online_softmax"
 def online_softmax(x, block):
     """Softmax of a 1-D tensor, read block by block with a running maximum and sum."""
     ### BEGIN SOLUTION
@@ -226,7 +226,7 @@ def online_softmax(x, block):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_online_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_online_softmax"
 # The contract as a checklist; open this cell to read it.
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
@@ -264,7 +264,7 @@ print("PyTorch: ", " ".join(f"{weight:.3f}" for weight in row.softmax(dim=-1).to
 # - Scores are dot products divided by the root of d; where `hidden` is True, a key does not count.
 # - A row with every key hidden gives -inf, 0 and zeros, without `nan`.
 
-# %% nbgrader={"grade": false, "grade_id": "partial_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="partial_attention"
 def partial_attention(q, k, v, hidden=None):
     """Return (m, l, o) of queries over some keys: the largest score, the sum of exps, the mixture."""
     ### BEGIN SOLUTION
@@ -278,7 +278,7 @@ def partial_attention(q, k, v, hidden=None):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_partial_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_partial_attention"
 @rubric("partial_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     small, heads = [r.normal(*size) for size in ((2, 4), (3, 4), (3, 2))], [2 * r.normal(2, 3, *size) for size in ((4, 9), (6, 9), (6, 5))]
@@ -298,7 +298,7 @@ def _(r):
 # - The order does not matter.
 # - A row may be empty (-inf, 0, zeros) in one part, which then changes nothing, or in both. No `nan`.
 
-# %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="merge"
 def merge(a, b):
     """The triple (m, l, o) over the keys of both parts."""
     ### BEGIN SOLUTION
@@ -310,7 +310,7 @@ def merge(a, b):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_merge", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_merge"
 @rubric("merge")  # the contract as a checklist; open this cell to read it
 def _(r):
     (a, b), heads, square = [r.part(4, 3) for _ in range(2)], [r.part(2, 3, 5, 4) for _ in range(2)], [r.part(3, 3) for _ in range(2)]
@@ -440,7 +440,7 @@ explore(
 # - At most `block` keys at a time, and never a tensor of n × n scores.
 # - With `causal=True` no token sees a later one, and tiles wholly in the future are skipped.
 
-# %% nbgrader={"grade": false, "grade_id": "tiled_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="tiled_attention"
 def tiled_attention(q, k, v, block, causal=False):
     """Attention from tiles of block queries and keys, (..., n, d) each."""
     ### BEGIN SOLUTION
@@ -459,7 +459,7 @@ def tiled_attention(q, k, v, block, causal=False):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tiled_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_tiled_attention"
 @rubric("tiled_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     small, pairs = [r.normal(5, 3) for _ in range(3)], [2 * r.normal(3, 2, 9, 4) for _ in range(3)]
@@ -627,7 +627,7 @@ print("tokens with the right vector:", int(((swapped - right).abs().amax(dim=-1)
 #
 # Return the context vectors from PyTorch's function. In `mask`, as everywhere in this course, **True = hidden**.
 
-# %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="with_sdpa"
 def with_sdpa(q, k, v, mask):
     """Attention from PyTorch's function, for a mask where True = hidden."""
     ### BEGIN SOLUTION
@@ -635,7 +635,7 @@ def with_sdpa(q, k, v, mask):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_with_sdpa", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_with_sdpa"
 @rubric("with_sdpa", forbids=["softmax", "exp"])  # the contract as a checklist; open this cell to read it
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
@@ -728,7 +728,7 @@ for name in ("bfloat16", "(n, d)"):
 # Return an `(n, n)` bool mask on `device`, True = hidden: the future, and keys `window` or more tokens back. A window of 1 shows each token itself alone;
 # below 1, raise a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="sliding_window_mask"
 def sliding_window_mask(n, window):
     """True where hidden: the future, and everything window or more tokens back, (n, n)."""
     ### BEGIN SOLUTION
@@ -740,7 +740,7 @@ def sliding_window_mask(n, window):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_sliding_window_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_sliding_window_mask"
 @rubric("sliding_window_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     n = r.integer(9, 20)

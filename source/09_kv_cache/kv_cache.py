@@ -16,7 +16,7 @@
 # Your model writes. It reads its text, says one word, puts the word at the end, and reads everything again from the start. Here it goes on with a
 # beginning of six words. How many words does it read until the story is done? Run the next two cells.
 
-# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup" seconds=3 jupyter={"source_hidden": true}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -212,7 +212,7 @@ explore(
 # - Tokens that do not all fit raise a `ValueError`, and the cache is as before.
 # - What `append` returned stays right until `reset()`.
 
-# %% nbgrader={"grade": false, "grade_id": "KVCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="KVCache"
 class KVCache:
     """Keeps the keys and values of one layer, for at most max_length tokens."""
 
@@ -243,7 +243,7 @@ class KVCache:
         ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_KVCache", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_KVCache"
 @rubric("KVCache")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.appends("returns all keys and values so far: one token at a time, in chunks, all at once", KVCache, 12, "1 1 1", "2 1 4 2", "7", "3 3 3")
@@ -346,7 +346,7 @@ explore(
 # - One token at a time, in chunks, or all at once: the outputs are the same.
 # - Cached and new tokens beyond `context_length` raise a `ValueError`, before the cache changes.
 
-# %% nbgrader={"grade": false, "grade_id": "CachedMultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="CachedMultiHeadAttention"
 class CachedMultiHeadAttention(nn.Module):
     """Causal attention with several heads that can go on where it stopped, (b, n, d_in) -> (b, n, d_out)."""
 
@@ -382,7 +382,7 @@ class CachedMultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_CachedMultiHeadAttention", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_CachedMultiHeadAttention"
 @rubric("CachedMultiHeadAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.cached_layer(CachedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -680,7 +680,7 @@ print("answers that change, word by word:", ", ".join(f"{word} {go_on(bat, [plac
 # How many bytes do the keys and values of one text take? There are `layers` layers with `kv_heads` heads that keep keys and values of `head_dim` numbers
 # each, for `tokens` tokens, at `bytes_per_number` bytes a number. Return an `int`.
 
-# %% nbgrader={"grade": false, "grade_id": "cache_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="cache_bytes"
 def cache_bytes(layers, kv_heads, head_dim, tokens, bytes_per_number):
     """Return the bytes of the cached keys and values of one text."""
     ### BEGIN SOLUTION
@@ -688,7 +688,7 @@ def cache_bytes(layers, kv_heads, head_dim, tokens, bytes_per_number):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_cache_bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_cache_bytes"
 @rubric("cache_bytes")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (47, 9, 127, 2 * r.integer(10**5, 10**6) + 1, 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
@@ -732,7 +732,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 # Return the most tokens a second that memory allows, over all texts of a batch. A step writes one token for each text. It reads `weight_bytes` once for the
 # whole batch, and `cache_bytes` for each text.
 
-# %% nbgrader={"grade": false, "grade_id": "decode_bound", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="decode_bound"
 def decode_bound(weight_bytes, cache_bytes, bytes_per_second, batch=1):
     """The most tokens a second, over the whole batch, that memory allows: a float."""
     ### BEGIN SOLUTION
@@ -740,7 +740,7 @@ def decode_bound(weight_bytes, cache_bytes, bytes_per_second, batch=1):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_decode_bound", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_decode_bound"
 @rubric("decode_bound")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights, kept, speed = 1000 * r.integer(2000, 9000), 1000 * r.integer(100, 900), 1000.0 * r.integer(20_000, 90_000)
@@ -846,7 +846,7 @@ print(f"{len(pieces)} pieces of your cache, merged, within 0.000000000001 of PyT
 # - Neighbours share: query head i reads key-value head `i // (h // g)`. With h = 6 and g = 2, heads 0, 1, 2 read 0.
 # - If h is not a multiple of g, raise a `ValueError`.
 
-# %% nbgrader={"grade": false, "grade_id": "grouped_query_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="grouped_query_attention"
 def grouped_query_attention(q, k, v):
     """Causal attention of h query heads over g key-value heads: (b, h, n, d), (b, g, n, d) twice -> (b, h, n, d)."""
     ### BEGIN SOLUTION
@@ -862,7 +862,7 @@ def grouped_query_attention(q, k, v):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_grouped_query_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_grouped_query_attention"
 @rubric("grouped_query_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     q, k, v = 2 * r.normal(2, 6, 8, 3), 2 * r.normal(2, 2, 8, 3), r.normal(2, 2, 8, 3)

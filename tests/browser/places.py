@@ -17,7 +17,7 @@ LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"
 
 CELLS = f"""
-# %% [markdown] nbgrader={{"grade": false, "grade_id": "question_{QUESTION}", "locked": true, "schema_version": 3, "solution": false, "task": false}}
+# %% [markdown] grade_id="question_{QUESTION}"
 # ### Question: `{QUESTION}` (2 points)
 #
 # Why is a score hidden with minus infinity, and not with zero?
@@ -26,11 +26,11 @@ CELLS = f"""
 # One point for exp(0) = 1, one for what that does to the other weights.
 # <!-- END MARK SCHEME -->
 
-# %% [markdown] nbgrader={{"grade": true, "grade_id": "{QUESTION}", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}}
+# %% [markdown] grade_id="{QUESTION}"
 # <!-- BEGIN SOLUTION -->
 # exp(0) is 1, so the hidden key would take its share of the sum.
 # <!-- END SOLUTION -->
-"""  # noqa: E501
+"""
 """A question for lesson 03, which has none, so that one lesson tells the whole story."""
 
 OF_A_COURSE = """

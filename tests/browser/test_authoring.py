@@ -39,12 +39,12 @@ def block(name: str) -> str:
     return str(found)
 
 
-def cells_of_the_table() -> dict[str, tuple[str, str, str]]:
-    """What the page says of nbgrader's panel: Type, ID and points, by cell."""
-    _, _, table = PAGE.partition("| cell | Type | ID | Points |\n|---|---|---|---|\n")
+def cells_of_the_table() -> dict[str, str]:
+    """What the page has an author write into the metadata, by cell."""
+    _, _, table = PAGE.partition("| cell | Cell Metadata |\n|---|---|\n")
     rows = table.partition("\n\n")[0].splitlines()
-    split = ([part.strip() for part in row.strip("|").split("|")] for row in rows)
-    return {name: (kind, id_, points) for name, kind, id_, points in split}
+    split = ([part.strip(" `") for part in row.strip("|").split("|")] for row in rows)
+    return dict(split)
 
 
 def do(root: Path, part: int) -> Path:
@@ -97,8 +97,6 @@ def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
     page.locator(".lm-Menu-itemLabel", has_text="Open With").hover()
     page.locator(".lm-Menu-itemLabel", has_text="Jupytext Notebook").click()
     person.kernel_is_idle(page)
-    page.locator(".jp-mod-right .lm-TabBar-tab", has_text="Create Assignment").click()
-    expect(page.locator(".nbgrader-CellWidget").first).to_be_visible()
     page.locator(".jp-MarkdownCell", has_text="2 Summary").last.click()
     for _ in ADDED:
         page.keyboard.press("a")
@@ -108,24 +106,15 @@ def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
         page.keyboard.insert_text(block(name).removesuffix("\n"))
         page.keyboard.press("Escape")
         page.keyboard.press("ArrowDown")
-    for name, (kind, id_, points) in cells_of_the_table().items():
-        fill_in(page, code_cell(page, block(name).splitlines()[-2].strip()), kind, id_, points)
     page.locator('.jp-mod-right .lm-TabBar-tab[title="Property Inspector"]').click()
-    page.get_by_text("Common Tools").click()
-    page.locator(".jp-CellTags-Tag", has_text="raises-exception").click()
+    page.get_by_text("Advanced Tools").click()
+    for name, metadata in cells_of_the_table().items():
+        code_cell(page, block(name).splitlines()[-2].strip()).locator(".cm-content").click()
+        editor = page.locator(".jp-CellMetadataEditor")
+        editor.locator(".cm-content").fill(metadata)
+        editor.get_by_title("Commit changes to data").click()
     person.save(page)
     the_text_holds(lesson, before)
-
-
-def fill_in(page: Page, cell: Locator, kind: str, id_: str, points: str) -> None:
-    """The panel's part for a cell."""
-    cell.locator(".cm-content").click()
-    panel = page.locator(".nbgrader-CellWidget.nbgrader-mod-active")
-    panel.locator(".nbgrader-CellType select").select_option(label=kind)
-    for place, value in ((".nbgrader-CellId input", id_), (".nbgrader-CellPoints input", points)):
-        if value:
-            panel.locator(place).fill(value)
-            panel.locator(place).blur()
 
 
 def the_text_holds(lesson: Lesson, before: NotebookNode) -> None:

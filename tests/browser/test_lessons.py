@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from classes import NO_WALL, gradebook_of, make_course
 from conftest import HERE, program, run
-from downloads import zip_collect
+from downloads import collect_zipped
 from nightly import nightly
 from playwright.sync_api import Browser, expect
 
@@ -82,7 +82,7 @@ def test_what_is_submitted_is_graded(desk: Desk, student: Path, tmp_path: Path) 
     assert "mask_scores: not begun" in said.output
     assert EXERCISE not in said.output
     packed = student / "work" / "hand_in" / f"{lesson.name}.zip"
-    zip_collect(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
+    collect_zipped(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
     done = program("autograde", "grade", lesson.name, *NO_WALL, cwd=lesson.root)
     assert done.returncode == 0, done.stdout
     with gradebook_of(lesson.root) as gradebook:

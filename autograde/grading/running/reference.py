@@ -23,7 +23,7 @@ from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
-from autograde.course.cells import grade_id
+from autograde.course.cells import exercise_of, grade_id
 from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import read_text
 from autograde.course.lessons import CourseError, Exercise, Lesson
@@ -163,7 +163,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None, files: Files | None =
             if name in rubric_cells:
                 compile(cell.source, name, "exec")
                 rubrics[rubric_cells[name]] = cell.source
-            elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
+            elif not (exercise_of(cell) or cell.metadata["nbgrader"]["grade"]):
                 with at_hand(files):
                     run(cell.source, names)
                 keep_given(cell.source, names, rubric)

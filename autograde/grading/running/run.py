@@ -227,8 +227,8 @@ class _Running:
                     self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
                     return
-            if self.wall and await self.wall.poll() is None and self.wall.scarce:
-                self._doubt(f"{self.wall.scarce} were used up")
+            if self.wall and await self.wall.poll() is None and self.wall.scarce():
+                self._doubt(f"{self.wall.scarce()} were used up")
             await self._practise(client, end)
         finally:
             teller.cancel()
@@ -295,7 +295,7 @@ class _Running:
                     "the process from which kernels are forked was killed, so this notebook was "
                     "cut short; grade it again"
                 ) from None
-            if self.wall and (self.wall.killed() or self.wall.scarce):
+            if self.wall and (self.wall.killed() or self.wall.scarce()):
                 self._doubt("its kernel died")
             self.ended_by = index
             what = self.wall.why_it_died() if self.wall else ""

@@ -5,6 +5,5 @@ namespaces       namespaces and mounts of one kernel
 supervisor       the first process of a kernel's own namespace: watches it, ends everything with it
 confine          limits, capabilities, files and system calls of the kernel's process
 kernel           the kernel itself; messages are how it writes what it sends
-page_cache       keeps in memory what kernels can read
 system           system calls that Python does not offer
 """

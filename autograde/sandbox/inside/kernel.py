@@ -32,7 +32,6 @@ def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]
     os.nice(NICE)
     os.chdir(HOME)
     sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
-    os.environ.update(request["environment"])
     confine(limits)
     _forget_random_state()
     CONNECTION.write_text(json.dumps(request["connection"]))

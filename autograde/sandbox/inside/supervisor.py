@@ -94,7 +94,7 @@ def _say(line: socket.socket, **message: Any) -> None:
 def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple[int, str]:
     """Wait until the kernel ends or must end; return its exit code, and the limit it exceeded."""
     poll, wake = _poll(line)
-    watch, scarce = Watch(limits), ""
+    watch, scarce, next_look = Watch(limits), "", 0.0
     while True:
         ready = dict(poll.poll(WATCH_MS))
         if wake in ready:
@@ -111,7 +111,11 @@ def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple
                 return -signal.SIGKILL, ""
             else:
                 _signal(kernel, order[0])
-        if not scarce and (scarce := watch.scarce()):
+        if time.monotonic() < next_look:
+            continue
+        next_look = time.monotonic() + WATCH_MS / 1000
+        # what this user of the host has no more of, for others may have used it up
+        if not scarce and (scarce := used_up(limits.files_a_process)):
             _say(line, scarce=scarce)
         reason = watch.look()
         if reason in (MEMORY, PROCESSOR):
@@ -139,49 +143,34 @@ class Watch:
     def __init__(self, limits: KernelLimits) -> None:
         self.limits = limits
         self.cell = 0
-        self._next_look = 0.0
         self._maps: dict[Path, int] = {}
         self._much = False
-        # processor seconds used before this cell: None until the next look measures them, and
-        # infinite before the first cell, which has no limit yet
-        self._before: float | None = math.inf
+        # processor seconds used before this cell; before the first one there is no limit yet
+        self._before = math.inf
 
     def next_cell(self) -> None:
-        """Begin to count for another cell; the next look notes what was used before it."""
+        """Begin to count for another cell."""
         self.cell += 1
-        self._before = None
+        self._before, _, _ = _used()
 
     def used(self) -> tuple[float, float]:
         """Return the processor seconds used for this cell, and for all."""
         seconds, _, _ = _used()
-        before = seconds if self._before is None else self._before
-        return max(seconds - before, 0.0), seconds
-
-    def scarce(self) -> str:
-        """Return what this user of the host has no more of, for others may have used it up."""
-        if time.monotonic() < self._next_look:
-            return ""
-        return used_up(self.limits.files_a_process)
+        return max(seconds - self._before, 0.0), seconds
 
     def look(self) -> str:
-        """Return the limit that is exceeded, or "" if none is or it is not yet time to look."""
-        if time.monotonic() < self._next_look:
-            return ""
-        self._next_look = time.monotonic() + WATCH_MS / 1000
+        """Return the limit that is exceeded, or "" if none is."""
         limits, (seconds, memory, processes) = self.limits, _used()
         if seconds > limits.cpu_seconds:
             return PROCESSOR
         room = limits.memory_bytes - self._of_maps(processes)
-        if memory > room and sum(map(_share, processes)) > room:
+        if memory > min(room, limits.cell_memory_bytes):
+            memory = sum(map(_share, processes))
+        if memory > room:
             return MEMORY
-        much = memory > limits.cell_memory_bytes
-        much = much and sum(map(_share, processes)) > limits.cell_memory_bytes
-        if much and not self._much:  # what a cell keeps is not held against the next ones
-            self._much = True
+        before, self._much = self._much, memory > limits.cell_memory_bytes
+        if self._much and not before:  # what a cell keeps is not held against the next ones
             return CELL_MEMORY
-        self._much = much
-        if self._before is None:
-            self._before = seconds
         if seconds - self._before > limits.cell_cpu_seconds:
             self._before = seconds
             return CELL

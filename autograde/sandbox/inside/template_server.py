@@ -17,7 +17,6 @@ import os
 import signal
 import socket
 import sys
-import time
 import traceback
 from contextlib import suppress
 from itertools import count
@@ -26,13 +25,12 @@ from typing import Any
 from autograde.sandbox.both_sides import KernelLimits
 from autograde.sandbox.host_limits import used_up
 from autograde.sandbox.imports import many_imports
-from autograde.sandbox.inside import namespaces, page_cache, supervisor
+from autograde.sandbox.inside import namespaces, supervisor
 from autograde.sandbox.inside.confine import confine
 
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 2
 ITSELF = b"0"
-READ_AGAIN_SECONDS = 60
 OF_A_CLASS = 4
 """With this request, counted from 0, a class is graded: two workers ask for two kernels at first.
 
@@ -51,23 +49,17 @@ def main() -> None:
     if "try" in options:
         return
     requests = socket.socket(fileno=int(sys.argv[1]))
-    reader, read_at = _have_files_read(), time.monotonic()
     with many_imports():
         from autograde.sandbox.inside import warm
 
         warm.import_late()
-        warm.try_lesson(package)
+        warm.import_lesson(package)
     _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with suppress(ChildProcessError):  # it still reads
-        os.waitpid(reader, os.WNOHANG)
     for number in count():
         message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, MAX_DESCRIPTORS)
         if not message:
             return
-        if time.monotonic() > read_at + READ_AGAIN_SECONDS:
-            read_at = time.monotonic()
-            _have_files_read()
         own_uid = first_uid + number % uids if uids else None
         if _fork_or_say(descriptors[0]) == 0:
             _become_kernel(json.loads(message), own_uid, *descriptors, requests=requests)
@@ -76,20 +68,6 @@ def main() -> None:
         if number == OF_A_CLASS:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
-
-
-def _have_files_read() -> int:
-    """Have a process of its own read what kernels can read; return its number."""
-    try:
-        reader = os.fork()
-    except OSError:  # there may be no more processes now: another time
-        return 0
-    if reader == 0:
-        try:
-            page_cache.read_all()
-        finally:
-            os._exit(0)
-    return reader
 
 
 def _fork_or_say(line: int) -> int | None:

@@ -16,7 +16,7 @@
 # A rain gauge says one number a day. Was it a wet week? It depends on what you ask: the sum, the longest dry spell, or the
 # trend. You write three functions, in plain Python, NumPy and pandas, and each answers one of these questions.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% grade_id="setup"
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ print(RAIN)
 # of days with exactly 0.
 
 
-# %% nbgrader={"grade": false, "grade_id": "summary", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="summary"
 def summary(days):
     """The total in millimetres and the longest dry run of a list of days."""
     ### BEGIN SOLUTION
@@ -48,7 +48,7 @@ def summary(days):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_summary", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_summary"
 @rubric("summary")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each(
@@ -71,7 +71,7 @@ def _(r):
 # The mean of each `n` days in a row, as an array. A list of 7 days has 5 runs of 3.
 
 
-# %% nbgrader={"grade": false, "grade_id": "running_mean", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="running_mean"
 def running_mean(days, n):
     """The mean of every n days in a row: (d,) -> (d - n + 1,)."""
     ### BEGIN SOLUTION
@@ -79,7 +79,7 @@ def running_mean(days, n):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_running_mean", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_running_mean"
 @rubric("running_mean")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each(
@@ -115,7 +115,7 @@ show(
 # `mean`, the mean of its measurements.
 
 
-# %% nbgrader={"grade": false, "grade_id": "by_station", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% grade_id="by_station"
 def by_station(table):
     """The mean rain of each station: a DataFrame with the columns station and mean."""
     ### BEGIN SOLUTION
@@ -123,7 +123,7 @@ def by_station(table):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_by_station", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% grade_id="test_by_station"
 @rubric("by_station")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each(
