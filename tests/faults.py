@@ -273,7 +273,7 @@ FAULTS = [
         "tests/test_judge.py::test_panel_escapes_what_the_student_wrote",
     ),
     Fault(
-        "a picture of any size is shown", SANITISE,
+        "a picture of any size is shown", "autograde/grading/running/outputs.py",
         "width * height <= LIMITS.picture_pixels", "width * height",
         "tests/test_hostile.py -k room",
     ),
@@ -299,12 +299,12 @@ FAULTS = [
     ),
     Fault(
         "a long text is formatted", SANITISE,
-        "late = seconds > LIMITS.format_seconds", "late = False",
+        "min(room, LIMITS.markdown_chars)", "len(cell.source)",
         "tests/test_hostile_texts.py -k texts_as_long",
     ),
     Fault(
         "any code is coloured", SANITISE,
-        "if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:", "if False:",
+        "sum(sizes) > LIMITS.all_coloured_chars", "False",
         "tests/test_hostile_texts.py -k code_as_long",
     ),
     Fault(
@@ -350,7 +350,7 @@ FAULTS = [
     ),
     Fault(
         "a score in the gradebook that was changed stays", COORDINATOR,
-        "digest([decided_by, sorted(marks.automatic.items())])", "digest([decided_by])",
+        "sorted(marks.automatic.items())", "()",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(

@@ -32,7 +32,7 @@ from autograde.course.config import convert, course_config
 from autograde.course.lessons import CourseError, lessons
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import read_record
-from autograde.grading.sanitise import sanitise_outputs
+from autograde.grading.running.outputs import reduced
 from autograde.grading.state import one_run
 from autograde.grading.submission import Place, graded_notebook
 from autograde.sandbox import wall
@@ -341,26 +341,17 @@ def test_the_class_has_every_kind() -> None:
     ],
 )
 def test_a_picture_keeps_its_words_and_a_width_that_fits(given: object, kept: object) -> None:
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     picture = {"image/png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "text/plain": ""}
-    shown = nbformat.v4.new_output("display_data", data=picture, metadata={"image/png": given})
-    nb.cells[0].outputs = [shown]
-    sanitise_outputs(nb)
-    assert nb.cells[0].outputs[0].metadata.get("image/png") == kept
+    output = reduced("display_data", {"data": picture, "metadata": {"image/png": given}})
+    assert output.metadata.get("image/png") == kept
 
 
 def test_outputs_are_reduced_to_text_and_pictures() -> None:
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     hostile = {
         "text/html": "<script>1</script>", "image/svg+xml": "<svg/>",
         "application/javascript": "1", "text/plain": "text", "image/png": 'x" onerror="1',
     }  # fmt: skip
-    nb.cells[0].outputs = [
-        nbformat.v4.new_output("display_data", data=hostile, metadata={"a": "<b>"}),
-        nbformat.v4.new_output("display_data", data={"text/html": "<b>"}),
-    ]
-    sanitise_outputs(nb)
-    (output,) = nb.cells[0].outputs
+    output = reduced("execute_result", {"data": hostile, "metadata": {"a": "<b>"}})
     assert json.loads(json.dumps(output)) == {
         "output_type": "display_data", "data": {"text/plain": "text"}, "metadata": {},
     }  # fmt: skip

@@ -20,9 +20,9 @@ from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import WANTED, parse
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import marks_of, write_record
-from autograde.grading.running.notebook_client import as_on_a_terminal
-from autograde.grading.running.outputs import plain_content
-from autograde.grading.sanitise import sanitise_outputs, sanitise_text
+from autograde.grading.running.notebook_client import GradingClient
+from autograde.grading.running.outputs import as_on_a_terminal, joined, reduced
+from autograde.grading.sanitise import sanitise_text
 from autograde.grading.submission import Marks
 from autograde.lms.archives import BadArchive, unpack
 from autograde.student_text import named, printable, quoted
@@ -163,11 +163,15 @@ def display(**data: Any) -> NotebookNode:
     )
 
 
-def reduced(*outputs: NotebookNode) -> list[NotebookNode]:
+def kept(*outputs: NotebookNode) -> tuple[list[NotebookNode], bool]:
+    """What is kept of outputs that arrive in one cell, and whether all of it is."""
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
-    nb.cells[0].outputs = list(outputs)
-    sanitise_outputs(nb)
-    return list(nb.cells[0].outputs)
+    client = GradingClient(nb, LIMITS)
+    client.clear_before_next_output = False
+    for output in outputs:
+        message = {"msg_type": output.output_type, "content": output, "cut": False}
+        client.process_message(message, nb.cells[0], 0)
+    return list(nb.cells[0].outputs), not client.flooded
 
 
 def picture(width: int, height: int, size: int = 40) -> NotebookNode:
@@ -179,22 +183,35 @@ OUTPUTS: dict[str, tuple[Callable[[], list[NotebookNode]], int]] = {
     "many pixels": (lambda: [picture(60_000, 60_000)], 0),
     "no pixels": (lambda: [picture(0, 10)], 0),
     "no picture": (lambda: [display(**{"image/png": "AAAA"})], 0),
-    "many pictures": (lambda: [picture(1, 1)] * 300, LIMITS.pictures + 1),
-    "large pictures": (lambda: [picture(1, 1, 1_000_000)] * 9, 4),
+    "many pictures": (lambda: [picture(1, 1)] * 300, LIMITS.pictures),
+    "large pictures": (lambda: [picture(1, 1, 1_000_000)] * 9, 3),
     "much text": (
         lambda: [display(**{"text/plain": "a" * 30_000})] * 60,
-        LIMITS.page_chars // (LIMITS.output_chars + 11) + 1,
+        LIMITS.page_chars // (LIMITS.output_chars + 11),
     ),
+    "many outputs": (lambda: [display(**{"text/plain": "a"})] * 1_100, LIMITS.outputs),
+    "a flood": (lambda: [nbformat.v4.new_output("stream", text="a" * 999)] * 999, 1),
 }
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_a_page_has_room_for_so_much(name: str) -> None:
     make, left = OUTPUTS[name]
-    found = reduced(*make())
+    found, whole = kept(*make())
     assert len(found) == left
-    if len(make()) > max(left, 1):
-        assert found[-1].text == "[cut off]"
+    assert whole == (len(make()) == left or left < 2)
+
+
+def test_what_a_cell_clears_makes_room() -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    client = GradingClient(nb, LIMITS)
+    client.clear_before_next_output = False
+    clear = {"msg_type": "clear_output", "content": {"wait": True}, "parent_header": {}}
+    shown = {"msg_type": "display_data", "content": picture(1, 1, 1_000_000), "cut": False}
+    for message in [clear, shown] * 9:
+        client.process_message(message, nb.cells[0], 0)
+    assert len(nb.cells[0].outputs) == 1
+    assert not client.flooded
 
 
 MESSAGES = [
@@ -210,7 +227,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("kind", "content"), MESSAGES)
 def test_a_message_becomes_plain_text_of_a_bounded_length(kind: str, content: Any) -> None:
-    read = plain_content(kind, content)
+    read = reduced(kind, content)
     text = json.dumps(read, ensure_ascii=False)
     text.encode()
     assert len(text) < 60 * LIMITS.output_chars
@@ -219,6 +236,8 @@ def test_a_message_becomes_plain_text_of_a_bounded_length(kind: str, content: An
 
 def test_what_is_printed_is_as_on_a_terminal() -> None:
     assert as_on_a_terminal("10%\r50%\r99%\r\ncd\n") == "99%\ncd\n"
+    assert joined("10%\r" * 4_999, "50%\r99%\r\ncd\n") == "99%\ncd\n"
+    assert joined(joined("a" * 20_000, "b"), "c") == "a" * 20_000 + "\n[cut off]"
     began = time.process_time()
     assert as_on_a_terminal("x" * 300_000) == "x" * 300_000
     as_on_a_terminal("x\r" * 300_000 + "x" * 300_000)

@@ -289,14 +289,17 @@ SOURCES = {
     "a long line": "x" * LONG,
     "magics": "%%a\n" * (LONG // 4),
     "operators": "@ " * (LONG // 2),
+    "dots": "a." * (LONG // 2),
 }
 
 
 @pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("chars", [9_999, LONG])
-def test_code_as_long_as_it_may_be_is_shown_soon(name: str, chars: int) -> None:
+@pytest.mark.parametrize("total", [LIMITS.all_coloured_chars, LONG])
+@pytest.mark.parametrize("chars", [LIMITS.coloured_chars, LONG])
+def test_code_as_long_as_it_may_be_is_shown_soon(name: str, chars: int, total: int) -> None:
     """In cells of this many characters, all of them alike."""
-    cells = [nbformat.v4.new_code_cell(SOURCES[name][:chars]) for _ in range(LONG // chars)]
+    source = SOURCES[name][: min(chars, total)]
+    cells = [nbformat.v4.new_code_cell(source) for _ in range(total // len(source))]
     nb = graded_notebook(*cells)
     exporter()
     with at_most(2):

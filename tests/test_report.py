@@ -50,7 +50,7 @@ def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> No
         {"ada": 1, "bob": scores["bob"] / small_class.points, "zoe": 0, "eve": None}
     )
     assert data.not_graded == ("kim",)
-    assert {each.version for each in data.students} == {grader_of("attention_course").name}
+    assert {each.version for each in data.students} == {grader_of("attention_course")}
 
 
 def test_a_folder_whose_name_is_no_text_is_listed(small_class: Lesson) -> None:
@@ -74,7 +74,7 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     assert page.headings[0] == (1, "Class report: The causal mask")
     for text in (
         "The file is not JSON", "Handed in, not graded.", "Handed in untouched: 1.",
-        grader_of("attention_course").name, "inputs drawn for it alone",
+        grader_of("attention_course"), "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text
 

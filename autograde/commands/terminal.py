@@ -2,8 +2,7 @@
 
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from autograde.course.lessons import Lesson, plain_assignments
 from autograde.course.lessons import lessons as lessons_of
-from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import read_entry
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
@@ -24,19 +22,11 @@ if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
-CHANGED = {
-    RUNS: ("What the grader records has changed", "submission", "run and judged again"),
-    JUDGES: ("The grader's judge has changed", "submission", "judged again"),
-    SHOWS: ("The grader's feedback page has changed", "page", "made again"),
-}
-"""What is said of a part of the grader that has changed."""
 
 
 def grade_and_show(found: list[Place], how: How) -> int:
     """Grade, show the progress, and return the exit code."""
     root, lessons = found[0].lesson.root, list(dict.fromkeys(place.lesson for place in found))
-    for line in [] if how.regrade else _of_another_grader(found):
-        print(line)
     done, stopped = _run(found, how)
     if done or not stopped:  # else the summary's own imports may have been broken off
         said = _summary(lessons, done)
@@ -47,23 +37,6 @@ def grade_and_show(found: list[Place], how: How) -> int:
         print(f"stopped: {len(done)} of {len(found)} are done. Run autograde grade again to go on.")
         return INTERRUPTED
     return 1 if any(each.outcome == FAILED for each in done) else 0
-
-
-def _of_another_grader(places: Iterable[Place]) -> list[str]:
-    """Say what another grader than this one has graded, and what is done with it for that."""
-    entries = ((read_entry(place), grader_of(place.lesson.package)) for place in places)
-    parts = (_other_part(entry.grader, now) for entry, now in entries if entry)
-    counts = Counter(filter(None, parts))
-    return [
-        f"{what} since the last run: {number} {noun}{' is' if number == 1 else 's are'} {done}."
-        for part, (what, noun, done) in CHANGED.items()
-        if (number := counts[part])
-    ]
-
-
-def _other_part(grader: Grader, now: Grader) -> str:
-    """Return the first part in which a grader differs from the one that is running, or ""."""
-    return next((part for part in CHANGED if getattr(grader, part) != getattr(now, part)), "")
 
 
 def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:

@@ -20,7 +20,6 @@ from autograde.course.data_files import readable_files
 from autograde.course.lesson_files import parse_text, read_built, read_measured
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, state_folder
 from autograde.files import write_folder
-from autograde.grader import digest_of
 from autograde.student_text import named
 from autograde.values.text import digest
 
@@ -142,7 +141,7 @@ def _read(
         "ways": home / WAYS_FILE,
     }
     files = {name: _content(path) for name, path in places.items()}
-    facts = {**asdict(lesson), "root": "", "package": digest_of(lesson.package)}
+    facts = {**asdict(lesson), "root": ""}
     facts |= {name: sha256(content).hexdigest() for name, content in files.items()}
     facts["files"] = [(name, sha256(content).hexdigest()) for name, content in beside]
     number = digest(json.dumps(facts, sort_keys=True))

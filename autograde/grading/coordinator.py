@@ -25,7 +25,7 @@ from autograde.course.config import CONFIG
 from autograde.course.lessons import CourseError, Lesson, state_folder
 from autograde.course.versions import Version, notebook_of, require_built, versions
 from autograde.files import write_folder
-from autograde.grader import GRADER, grader_of
+from autograde.grader import grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.limits import LIMITS
@@ -153,7 +153,7 @@ class Coordinator:
             return Done(place, FAILED, said)
 
     async def _grade(self, place: Place, executor: Executor) -> Done:
-        """Do what a submission needs: grade it, make only its page again, or nothing."""
+        """Grade a submission, unless all that decides its scores and its page is as it was."""
         student, lesson = place
         opened = self._open(lesson)
         if opened is None:
@@ -163,22 +163,19 @@ class Coordinator:
         marks, entry = opened.marks.get(student), state.read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = _digest([opened.deciding, marks.extension if marks else "None", contents])
-        file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
+        notebook = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
-            self.regrade
-            or marks is None
-            or entry is None
-            or entry.graded != _graded_digest(decided_by, marks)
-            or not file.is_file()
+            marks
+            and entry
+            and not self.regrade
+            and entry.graded == _graded_digest(decided_by, marks)
+            and notebook.is_file()
+            and page.is_file()
         ):
-            known = marks or Marks(student=self._names.get(student, student))
-            graded = await self._have_graded(submission, known, opened, executor)
-        elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED, earlier=entry.earlier)
-        else:  # people gave scores or comments since, or pages are made in another way
-            book.penalise(self.gradebook, place, self._late)
-            graded = Graded(file.read_bytes(), entry)
+        known = marks or Marks(student=self._names.get(student, student))
+        graded = await self._have_graded(submission, known, opened, executor)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks or marks.again():  # it is late, say
             html = await _work(executor, workers.make_page, graded.notebook, marks)
@@ -194,7 +191,7 @@ class Coordinator:
         """Have a worker grade a submission that has these marks so far, and save what it gives."""
         place, when = submission.place, book.time_of(submission)
         ran = b"" if self.regrade else state.read_ran(place)
-        grader = str(grader_of(place.lesson.package))
+        grader = grader_of(place.lesson.package)
         task = Task(submission, self.wall, self._secret, marks, ran, self._alone, grader)
         graded: Graded = await _work(executor, workers.grade_task, task, opened.versions)
         if graded.fault:
@@ -214,13 +211,13 @@ class Coordinator:
             return self._opened[lesson]
         self._opened[lesson] = None
         require_built(lesson)
-        found, grader = versions(lesson), grader_of(lesson.package)
+        found = versions(lesson)
         if not book.maxima(self.gradebook, lesson):  # a due date alone makes no lesson
             raise CourseError(
                 f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
             )
         deciding = [
-            [grader.runs, grader.judges, *(version.digest for version in found)],
+            [grader_of(lesson.package), *(version.digest for version in found)],
             self._secret,
             self.wall,
             asdict(LIMITS),
@@ -236,9 +233,7 @@ class Coordinator:
     ) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
         (_, lesson), files = submission.place, submission.files
-        scored = _graded_digest(decided_by, marks)
-        shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
-        entry = replace(graded.entry, graded=scored, page=shown, grader=grader)
+        entry = replace(graded.entry, graded=_graded_digest(decided_by, marks))
         notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
         self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}
@@ -298,12 +293,7 @@ def _digest(facts: Any) -> str:
 
 
 def _graded_digest(decided_by: str, marks: Marks) -> str:
-    """Return a digest of all that decided the scores, and of these."""
-    return _digest([decided_by, sorted(marks.automatic.items())])
-
-
-def _page_digest(graded: str, marks: Marks) -> str:
-    """Return a digest of all that is on a page."""
-    by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
-    facts = [graded, by_hand, comments, sorted(marks.waits), marks.penalty, marks.student]
-    return _digest([GRADER.shows, *facts])
+    """Return a digest of all that decided the scores and the page of a submission."""
+    automatic, by_hand = sorted(marks.automatic.items()), sorted(marks.by_hand.items())
+    comments, waits = sorted(marks.comments_by_hand.items()), sorted(marks.waits)
+    return _digest([decided_by, automatic, by_hand, comments, waits, marks.penalty, marks.student])

@@ -1,7 +1,7 @@
 """Make the feedback page of a graded notebook: its content as plain values, then the page."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -13,21 +13,19 @@ import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter, TemplateExporter
-from nbconvert.filters import markdown2html, strip_ansi
+from nbconvert.filters import Highlight2HTML, markdown2html, strip_ansi
 from nbformat import NotebookNode
-from traitlets.config import Config
 
 from autograde.course.cells import grade_id
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.record import METADATA_KEY, Record, read_record, write_record
 from autograde.grading.running.outputs import PNG
-from autograde.grading.sanitise import TAGS, highlighter, lexer_of
+from autograde.grading.sanitise import TAGS
 from autograde.grading.submission import NO_ANSWER, Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, lines_html
 from autograde.values.text import await_marking, inline, number, of_points
 
-TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)
 PARAGRAPH_MARK = re.compile(r'<a class="anchor-link"[^>]*>[^<]*</a>')
 MARK_SCHEME = re.compile(
@@ -37,6 +35,8 @@ MARK_SCHEME = re.compile(
 OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
 TEXT = Markup('<div class="output"><pre tabindex="0">{}</pre></div>\n')
 PICTURE = Markup('<div class="output"><img src="data:image/png;base64,{}" alt="{}"{}></div>\n')
+SCROLLED = Markup('<pre tabindex="0">')
+"""Wide code is scrolled; with a tab stop, by the keyboard too."""
 WIDTH = Markup(' width="{}"')
 FILTERS = {
     "number": number,
@@ -59,8 +59,37 @@ def template(path: Path) -> Template:
 
 def page(nb: NotebookNode, marks: Marks) -> bytes:
     """Return the page of a graded notebook, into which it puts scores and comments."""
-    html = _exporter().page(nb, {"nbgrader": put_marks(nb, marks)})
-    return html.encode("utf-8", "xmlcharrefreplace")
+    return _rendered(nb, put_marks(nb, marks)).encode("utf-8", "xmlcharrefreplace")
+
+
+def _rendered(nb: NotebookNode, about: dict[str, Any]) -> str:
+    """Return the page of a notebook with scores and comments, by facts in nbgrader's names.
+
+    It works offline: no script, nothing loaded, no address but its own parts.
+    """
+    about_code = nb.metadata.get("language_info", {})
+    coloured = _highlighter(about_code.get("pygments_lexer", about_code.get("name")))
+    return _template().render(
+        page=page_of(nb), total=about, coloured=coloured, lines_html=lines_html,
+        shown_outputs=shown_outputs,
+    )  # fmt: skip
+
+
+@cache
+def _highlighter(lexer: str | None) -> Callable[[str], Markup]:
+    """Return a function that colours code. It caches: most cells of a class are the same."""
+    highlight = Highlight2HTML(pygments_lexer=lexer)
+
+    @lru_cache(maxsize=1024)
+    def coloured(code: str) -> Markup:
+        return Markup(highlight(code).replace("<pre>", SCROLLED))  # noqa: S704 (it escapes)
+
+    return coloured
+
+
+@cache
+def _template() -> Template:
+    return template(Path(__file__).with_name("feedback.html.j2"))
 
 
 def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
@@ -88,65 +117,21 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 @lru_cache(maxsize=8)
 def warm_up(version: Version) -> None:
     """Make a lesson's page once in a process: later ones reuse its template and highlighting."""
-    about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    nb = write_record(Record(deepcopy(notebook_of(version))))
-    _exporter().page(nb, {"nbgrader": about})
-
-
-@cache
-def _exporter() -> "FeedbackExporter":
-    return FeedbackExporter()  # type: ignore[no-untyped-call]
+    about = {"score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
+    _rendered(write_record(Record(deepcopy(notebook_of(version)))), about)
 
 
 class FeedbackExporter(HTMLExporter):
-    """A page that works offline: no script, nothing loaded, no address but its own parts."""
-
-    @property
-    def default_config(self) -> Config:
-        """This class's own section wins over what nbgrader sets for every HTMLExporter."""
-        own = {
-            "template_name": "graded_notebook",
-            "extra_template_basedirs": [str(TEMPLATES)],
-            "optimistic_validation": True,  # once, not after each of ten steps
-        }
-        config = Config(FeedbackExporter=own)
-        config.merge(super().default_config)
-        return config
+    """Makes the page for `nbgrader generate_feedback`, and of a plain assignment nbgrader's own."""
 
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Take nbgrader's steps, then return the page; of a plain assignment, nbgrader's own."""
+        """Take nbgrader's steps, then return the page."""
         if METADATA_KEY not in nb.metadata:
-            return self._plain().from_notebook_node(nb, resources, **options)
+            return super().from_notebook_node(nb, resources, **options)
         marked, about = super(TemplateExporter, self).from_notebook_node(nb, resources, **options)
-        return self.page(marked, about), about
-
-    def page(self, nb: NotebookNode, resources: dict[str, Any]) -> str:
-        """Return the page, as the template makes it.
-
-        HTMLExporter would copy the notebook twice and validate it, and parse the page again, to add
-        alt text to pictures and to mark the cells of its own template. Here every picture has alt
-        text.
-        """
-        highlight = highlighter(lexer_of(nb))
-        self.register_filter("highlight_code", lambda code: highlight(code)[0])  # type: ignore[no-untyped-call]
-        html: str = self.template.render(nb=nb, resources=resources)
-        return html.lstrip()
-
-    def _plain(self) -> HTMLExporter:
-        """Return the exporter that nbgrader would use, with the steps it has put before this."""
-        exporter = HTMLExporter(parent=self.parent, config=self.config)
-        for step in self._preprocessors:
-            exporter.register_preprocessor(step, enabled=True)
-        return exporter
-
-    def default_filters(self) -> Iterable[tuple[str, Any]]:
-        yield from super().default_filters()  # type: ignore[no-untyped-call]
-        yield "page_of", page_of
-        yield "lines_html", lines_html
-        yield "shown_outputs", shown_outputs
-        yield from FILTERS.items()
+        return _rendered(marked, about["nbgrader"]), about
 
 
 @dataclass(frozen=True)
@@ -296,7 +281,8 @@ class _Outline:
         self._count = 0
 
     def place(self, html: Markup) -> Markup:
-        return Markup(HEADING.sub(self._heading, html))  # noqa: S704 (sanitised before)
+        placed = HEADING.sub(self._heading, html)
+        return Markup(placed.replace("<pre>", SCROLLED))  # noqa: S704 (sanitised before)
 
     def _heading(self, found: re.Match[str]) -> str:
         level, inner = int(found[1]), found[2]

@@ -175,7 +175,7 @@ def save(
     gradebook.update_or_create_student(place.student)
     gradebook.update_or_create_submission(place.lesson.name, place.student, timestamp=when)
     save_scores(gradebook, place, marks)
-    penalise(gradebook, place, late)
+    _penalise(gradebook, place, late)
     gradebook.db.remove()  # else the session would keep the whole class in memory
 
 
@@ -240,7 +240,7 @@ class LatePolicy(LateSubmissionPlugin):
         return score * min(1.0, days * self.percent_per_day / 100)
 
 
-def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
+def _penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
     """Save the late penalty on the current score, and commit."""
     submission = gradebook.find_submission(place.lesson.name, place.student)
     notebook = _notebook(gradebook, place)

@@ -56,16 +56,16 @@ class Limits:
     """For all the student's own text cells together, for the same reason."""
     markdown_chars: int = 8_000
     """For a text cell that is formatted; a longer one is shown as plain text."""
-    coloured_chars: int = 10_000
-    """For a code cell that is coloured; if one is longer, the notebook is shown without colours."""
-    coloured_html_chars: int = 1_000_000
-    """For the coloured code of a page: one character can become 23, and Formgrader parses them."""
+    all_markdown_chars: int = 40_000
+    """For all of them; those after that are shown as plain text."""
+    coloured_chars: int = 5_000
+    """For a student's code cell; if one is longer, the notebook is shown without colours."""
+    all_coloured_chars: int = 20_000
+    """For all of them. One character can become 24 of HTML, which Formgrader parses."""
     shown_chars: int = 20_000
     """For a code cell on a page: in a long one, Formgrader takes quadratic time for every "<"."""
     all_shown_chars: int = 100_000
     """For all code on a page."""
-    format_seconds: float = 1.0
-    """For formatting all texts, and for colouring all code; after that they are shown plain."""
 
     message_bytes: int = 16_000_000
     """For one message of a kernel. Parsed, 16 MB of brackets take 0.5 GB of memory."""
@@ -81,13 +81,8 @@ class Limits:
     """For all recordings together. They are text in a message, parsed, kept, sent, parsed again."""
     outputs: int = 1_000
     """Pages give every output a block of its own."""
-    cell_output_bytes: int = 4_000_000
-    """For what one cell prints, so that a flood in one cell leaves room for the next."""
-    output_bytes: int = 20_000_000
-    """For all outputs but recordings; they stay in memory while the notebook runs."""
-
     output_chars: int = 20_000
-    """For one output on a page: nobody reads more."""
+    """For one output, or all that a cell prints to a stream: nobody reads more."""
     page_chars: int = 500_000
     """For all outputs on a page. Text is highlighted: one character can become 10 bytes of HTML."""
     pictures: int = 100

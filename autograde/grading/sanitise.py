@@ -1,30 +1,23 @@
 """Make a judged notebook as pages show it: harmless, with a panel for each verdict.
 
-Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
+Text cells keep the HTML that is needed to read them.
 Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
 and a field is found by its id. So attributes by which a page finds or shows an element are removed.
 
 Libraries that colour code and format text take time that grows with the square of some texts'
-length, and cannot be interrupted. So what is long is not given to them, and when they have taken
-too long, the rest of the notebook is not either. Formgrader formats again what grading has written;
-what is quick here is quick there.
+length, and cannot be interrupted. So what is long is not given to them. Formgrader formats again
+what grading has written; what is quick here is quick there.
 """
 
-import base64
-import binascii
 import json
 import re
-import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
 from html import escape
-from time import thread_time
 
 import nh3
 from nbconvert.filters import strip_ansi
-from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
@@ -33,20 +26,18 @@ from autograde.course.lessons import Lesson
 from autograde.course.versions import Version, notebook_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
-from autograde.grading.running.outputs import CUT_OFF, PNG, cut, plain_content
 from autograde.rubric.panel import advice, to_display
+from autograde.rubric.recording import MIME
 from autograde.values.text import readable
 
-BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
-AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes long]</em></p>"
+AS_TYPED = "<p><em>[shown as it was typed: it is long, or becomes long as a page]</em></p>"
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
 LONG_SPACE = re.compile(r"\s{300}")
 """White space this long: at each place in it, a lexer looks ahead for its end, which takes long."""
 WITHOUT_COLOURS = "text"
 """The lexer of pygments that takes a text as it is."""
-Highlight = Callable[[str], tuple[str, float]]
-SAID = "Code is shown without colours: it is long, or colouring it takes long."
+SAID = "Code is shown without colours: it is long, or has long runs of spaces."
 
 # Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
 TAGS = (
@@ -101,46 +92,16 @@ def _withdrawn(record: Record, lesson: Lesson) -> Iterator[str]:
 
 
 def sanitise_outputs(nb: NotebookNode) -> None:
-    """Keep text and PNG pictures with their words and width, as far as a page has room."""
-    taken: Counter[str] = Counter()
+    """Make readable what cells showed, and leave recordings out."""
     for cell in code_cells(nb):
-        found = [output for output in map(_reduced, cell.outputs) if output is not None]
-        cell.outputs = []
-        for output in found:
-            more = taken + _sizes(output)
-            if all(size <= getattr(LIMITS, limit) for limit, size in more.items()):
-                taken = more
-                cell.outputs.append(output)
-        if len(cell.outputs) < len(found):
-            cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
-
-
-def _sizes(output: NotebookNode) -> Counter[str]:
-    """Return how much of each limit on a page an output takes."""
-    data = output.get("data", {})
-    text = [output.get("text", ""), *output.get("traceback", []), data.get("text/plain", "")]
-    picture = len(data.get(PNG, ""))
-    return Counter(page_chars=sum(map(len, text)), pictures=bool(picture), picture_bytes=picture)
-
-
-def _reduced(output: NotebookNode) -> NotebookNode | None:
-    output_type = output.output_type
-    if output_type not in ("stream", "error", "display_data", "execute_result"):
-        return None
-    content = plain_content(output_type, output)
-    if output_type == "stream":
-        content["text"] = cut(_shown(content["text"]), LIMITS.output_chars)
-    if output_type == "error":
-        content |= {"traceback": [_shown(line) for line in content["traceback"]]}
-    if output_type in ("stream", "error"):
-        return NotebookNode(output_type=output_type, **content)
-    data, metadata = content["data"], {}
-    shown = {"text/plain": _shown(data["text/plain"])} if "text/plain" in data else {}
-    if _is_small_picture(data.get(PNG, "")):
-        shown[PNG], metadata = data[PNG], content["metadata"]
-    if not shown:
-        return None
-    return NotebookNode(output_type="display_data", data=shown, metadata=metadata)
+        cell.outputs = [o for o in cell.outputs if MIME not in o.get("data", {})]
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                output.text = _shown(output.text)
+            elif output.output_type == "error":
+                output.traceback = [_shown(line) for line in output.traceback]
+            elif "text/plain" in output.data:
+                output.data["text/plain"] = _shown(output.data["text/plain"])
 
 
 def _shown(text: str) -> str:
@@ -148,22 +109,10 @@ def _shown(text: str) -> str:
     return readable(strip_ansi(text))
 
 
-def _is_small_picture(text: str) -> bool:
-    """Return whether this is base64 of a PNG with no more pixels than a page may hold."""
-    if not text or not BASE64.fullmatch(text):
-        return False
-    try:
-        head = base64.b64decode("".join(text[:64].split())[:32])
-        width, height = struct.unpack(">II", head[16:24])
-    except (binascii.Error, struct.error):
-        return False
-    return head.startswith(b"\x89PNG") and 0 < width * height <= LIMITS.picture_pixels
-
-
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
     """Replace every text cell that is not the lesson's own with its harmless parts."""
     own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
-    seconds = 0.0
+    room = LIMITS.all_markdown_chars
     for cell in nb.cells:
         if cell.cell_type == "code":
             continue
@@ -175,17 +124,14 @@ def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
         elif cell.source.strip() in own and not locked:
             cell.source = cell.source.strip()
         elif not locked:
-            began = thread_time()
-            late = seconds > LIMITS.format_seconds
-            cell.source = (None if late else _formatted(cell.source)) or _plain(
-                cell.source, AS_TYPED
-            )
-            seconds += thread_time() - began
+            text, most = cell.source, min(room, LIMITS.markdown_chars)
+            cell.source = _formatted(text, most) or _plain(text, AS_TYPED)
+            room -= len(text)
 
 
-def _formatted(text: str) -> str | None:
+def _formatted(text: str, most: int) -> str | None:
     """Return Markdown as a block of harmless HTML; None if that is too much."""
-    if len(text) > LIMITS.markdown_chars:
+    if len(text) > most:
         return None
     html = STUDENTS.clean(MarkdownWithMath(renderer=_Renderer()).render(readable(text)))
     return _as_block(html) if len(html) < MOST_HTML * (len(text) + 100) else None
@@ -223,42 +169,21 @@ def _as_block(html: str) -> str:
     return f"<div>{html}</div>".replace("\n", "&#10;").replace("[", "&#91;")
 
 
-@cache
-def highlighter(lexer: str | None) -> Highlight:
-    """Return a highlighter for code, which also says what seconds a text takes.
-
-    It caches, because most cells of a class are the same.
-    """
-    highlight = Highlight2HTML(pygments_lexer=lexer)
-
-    @lru_cache(maxsize=1024)
-    def timed(source: str) -> tuple[str, float]:
-        began = thread_time()
-        html: str = highlight(source)
-        return html, thread_time() - began
-
-    return timed
-
-
-def lexer_of(nb: NotebookNode) -> str | None:
-    """Return the lexer with which nbconvert's exporters colour the code of a notebook."""
-    about = nb.metadata.get("language_info", {})
-    lexer: str | None = about.get("pygments_lexer", about.get("name"))
-    return lexer
-
-
 def colour_or_not(nb: NotebookNode, released: NotebookNode) -> bool:
-    """Make the code of a notebook readable, without colours if these take long; return whether so.
-
-    What a cell takes counts each time it is there: Formgrader does not cache.
-    """
-    own = {cell.source for cell in code_cells(released)}
-    room = LIMITS.all_shown_chars
+    """Make the code of a notebook readable, without colours if it is long; return whether so."""
+    given, own = Counter(cell.source for cell in code_cells(released)), []
     for cell in code_cells(nb):
-        if cell.source not in own:
-            cell.source = _code(cell.source, min(room, LIMITS.shown_chars))
-            room = max(0, room - len(cell.source))
-    if _soon_coloured([cell.source for cell in code_cells(nb)], own, highlighter(lexer_of(nb))):
+        if given[cell.source]:
+            given[cell.source] -= 1
+        else:
+            own.append(cell)
+    room = LIMITS.all_shown_chars
+    for cell in own:
+        cell.source = _code(cell.source, min(room, LIMITS.shown_chars))
+        room = max(0, room - len(cell.source))
+    sizes = [len(cell.source) for cell in own]
+    long = max(sizes, default=0) > LIMITS.coloured_chars or sum(sizes) > LIMITS.all_coloured_chars
+    if not long and not any(LONG_SPACE.search(cell.source) for cell in own):
         return True
     about = nb.metadata.get("language_info", {"name": "python"})
     nb.metadata["language_info"] = {**about, "pygments_lexer": WITHOUT_COLOURS}
@@ -269,15 +194,3 @@ def _code(source: str, room: int) -> str:
     if len(source) > room:
         source = f"{source[:room]}\n# [cut off; all {len(source)} characters were run]"
     return readable(source)
-
-
-def _soon_coloured(sources: list[str], own: set[str], highlight: Highlight) -> bool:
-    if any(len(s) > LIMITS.coloured_chars or LONG_SPACE.search(s) for s in sources if s not in own):
-        return False
-    seconds, chars = 0.0, 0
-    for source in sources:
-        html, took = highlight(source)
-        seconds, chars = seconds + took, chars + len(html)
-        if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:
-            return False
-    return True

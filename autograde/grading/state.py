@@ -1,10 +1,9 @@
 """Keep lock, secret and results in the course's folder `.autograde/`.
 
 Two things are remembered of a submission. `ran/LESSON/STUDENT` holds the result of its last run:
-code runs again only if what its kernel sees has changed, whoever grades. `graded/LESSON/STUDENT`
-says by what it was last graded and what is on its page: it is judged, or its page made, again only
-if one of these has changed. Each file is put in place whole: a killed run leaves the old one or the
-new one.
+code runs again only if what its kernel sees or the grader has changed, whoever grades.
+`graded/LESSON/STUDENT` says by what it was last graded: it is judged again only if that has
+changed. Each file is put in place whole: a killed run leaves the old one or the new one.
 """
 
 import errno

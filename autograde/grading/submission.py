@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde.course.lessons import CourseError, Lesson, pick
-from autograde.grader import Grader
 
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
@@ -150,17 +149,14 @@ class Task:
 class Entry:
     """The facts on which a submission was graded, and the outcome.
 
-    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
-    that is on its feedback page. `earlier`: the rubrics of an earlier version of the lesson judged
-    it. `broken`: a problem kept every exercise from being judged. Other versions of the grader may
-    not have kept all of it.
+    `graded` is a digest of all that decided its scores and its page. `earlier`: the rubrics of an
+    earlier version of the lesson judged it. `broken`: a problem kept every exercise from being
+    judged. Other versions of the grader may not have kept all of it.
     """
 
     graded: str = ""
-    page: str = ""
     problem: str = ""
     seconds: float = 0.0
-    grader: Grader = field(default_factory=Grader)
     earlier: bool = False
     broken: bool = False
 

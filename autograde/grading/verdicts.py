@@ -98,7 +98,7 @@ def judge_notebook(
         failure = record.problem or Problem("the judge failed", words)
         record = replace(record, problem=failure, fault="".join(unjudged.values()))
     now = f"{date.today():%Y-%m-%d}"
-    return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
+    return replace(record, verdicts=verdicts, grader=grader_of(lesson.package), date=now)
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:

@@ -68,7 +68,7 @@ def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
 
 def require_same(grader: str, wall: bool, package: str) -> None:
     """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if grader != str(grader_of(package)):
+    if grader != grader_of(package):
         raise CourseError(
             "this worker grades with other files of the grader or of the course's package than the "
             "coordinator: give it the same, and start it again"
@@ -156,7 +156,7 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[Executors]:
         threads = client.nthreads()
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
-        client.run(require_same, str(grader_of(package)), wall, package)
+        client.run(require_same, grader_of(package), wall, package)
         # runs while the coordinator imports nbgrader; a worker that fails says so in its first task
         for each in threads:
             ready = client.submit(get_ready, wall, package, workers=[each], pure=False)

@@ -55,6 +55,6 @@ def grade_self(project: Project, path: Path) -> tuple[list[str], Path]:
         waits = marks.score(each.name) is None
         worth = await_marking(each.points) if waits else of_points(0, each.points)
         said.append(f"{each.name}: {worth}")
-    name = grader_of(lesson.package).name
+    name = grader_of(lesson.package)
     said.append(f"If your teacher's page has other points, compare the graders. Yours: {name}")
     return said, page

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
@@ -18,10 +18,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course.cells import exercise_of
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.running.outputs import plain_content
-from autograde.rubric.recording import MIME
+from autograde.grading.running.outputs import joined, reduced, sizes_of
 
 NO_MORE_INPUT = "\x04"
 MAX_QUESTIONS = 50
@@ -104,7 +102,7 @@ class GradingClient(NotebookClient):
             iopub_timeout=STOP_SECONDS,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
             allow_errors=True,
-            coalesce_streams=False,  # it takes time quadratic in the length of a line
+            coalesce_streams=True,  # which also takes a progress bar as a terminal does
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
@@ -113,8 +111,8 @@ class GradingClient(NotebookClient):
         )
         self._limits = limits
         self._most = _resident_bytes() + limits.worker_bytes
-        self._bytes: Counter[int] = Counter()
         self._all: Counter[str] = Counter()
+        self._taken: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self.flooded: set[int] = set()
         self.timed_out: set[int] = set()
         self.told = False
@@ -215,64 +213,40 @@ class GradingClient(NotebookClient):
             raise asyncio.CancelledError
         msg_type, content = msg["msg_type"], msg["content"]
         if msg_type in OUTPUTS:
-            content = plain_content(msg_type, content)
-            if msg["cut"] or not self._has_room(msg_type, content, cell, cell_index):
+            if self.clear_before_next_output:
+                cell.outputs, self.clear_before_next_output = [], False
+            if msg["cut"] or not self._keep(reduced(msg_type, content), cell, cell_index):
                 self.flooded.add(cell_index)
-                return None
         elif msg_type in OTHERS:
             content = {OTHERS[msg_type]: content.get(OTHERS[msg_type])}
-        else:  # of widgets, for example, which are not shown
-            return None
-        return super().process_message({**msg, "content": content}, cell, cell_index)
+            super().process_message({**msg, "content": content}, cell, cell_index)
+        return None  # what widgets send, for example, is not shown
 
-    def _has_room(
-        self, msg_type: str, content: dict[str, Any], cell: NotebookNode, cell_index: int
-    ) -> bool:
-        """Take the room of an output, if there is enough.
+    def _keep(self, output: NotebookNode, cell: NotebookNode, cell_index: int) -> bool:
+        """Add an output to a cell, one for each of its streams; return False if there is no room.
 
         Recordings have a limit of their own, so that printing too much does not cost one.
         """
-        size = len(str(content))
-        if MIME in content.get("data", {}) and exercise_of(cell):
-            return self._add("recordings", size, self._limits.recording_bytes)
-        if msg_type != "stream" and not self._add("outputs", 1, self._limits.outputs):
+        if output.get("data") == {}:
+            return True
+        taken, earlier = self._taken[cell_index], None
+        if not cell.outputs:  # it may have cleared them
+            self._all.subtract(taken)
+            taken.clear()
+        if output.output_type == "stream":
+            earlier = next((o for o in cell.outputs if o.get("name") == output.name), None)
+            output.text = joined(earlier.text if earlier else "", output.text)
+        more = sizes_of(output)
+        more.subtract(sizes_of(earlier) if earlier else {})
+        if any(self._all[of] + size > getattr(self._limits, of) for of, size in more.items()):
             return False
-        self._bytes[cell_index] += size
-        return self._bytes[cell_index] <= self._limits.cell_output_bytes and self._add(
-            "bytes", size, self._limits.output_bytes
-        )
-
-    def _add(self, what: str, number: int, most: int) -> bool:
-        """Add to a count; return False, and add nothing, if that would pass the limit."""
-        if self._all[what] + number > most:
-            return False
-        self._all[what] += number
-        return True
-
-    def output(
-        self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
-    ) -> NotebookNode | None:
-        """Add an output as the parent class does, but one output for each stream of a cell."""
-        out = super().output(outs, msg, display_id, cell_index)
-        if out is None or out.output_type != "stream":
-            return out
-        earlier = next((o for o in outs[:-1] if o.get("name") == out.name), None)
-        if earlier is None:
-            out.text = [out.text]  # joined at the end: each time would be quadratic
+        self._all.update(more)
+        taken.update(more)
+        if earlier:
+            earlier.text = output.text
         else:
-            earlier.text.append(outs.pop().text)
-        return out
-
-    def join_streams(self) -> None:
-        """Join what each cell printed to a stream, as a terminal shows it; put stdout first."""
-        for cell in self.nb.cells:
-            outputs = cell.get("outputs", [])
-            for output in outputs:
-                if output.output_type == "stream":
-                    output.text = as_on_a_terminal("".join(output.text))
-            for i in range(len(outputs) - 1):  # the two arrive in any order
-                if [o.get("name") for o in outputs[i : i + 2]] == ["stderr", "stdout"]:
-                    outputs[i : i + 2] = [outputs[i + 1], outputs[i]]
+            cell.outputs.append(output)
+        return True
 
     async def _async_poll_kernel_alive(self) -> None:
         """Check that the kernel is alive, more often than the parent class does."""
@@ -303,11 +277,6 @@ class GradingClient(NotebookClient):
         ):
             self._lost_at = time.monotonic()
         return self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS
-
-
-def as_on_a_terminal(text: str) -> str:
-    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def _resident_bytes() -> int:

@@ -237,9 +237,9 @@ def room_of_a_kernel(lesson: Lesson) -> Iterator[None]:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    (taken,) = re.findall(r"^VmData:\s*(\d+) kB", status, re.MULTILINE)
-    most = int(taken) * 1024 + Limits().with_memory(lesson.memory_gb).kernel.memory_bytes
+    *_, data, _ = Path("/proc/self/statm").read_text().split()  # in pages
+    most = int(data) * resource.getpagesize()
+    most += Limits().with_memory(lesson.memory_gb).kernel.memory_bytes
     limits = [most, *(each for each in (soft, hard) if each >= 0)]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:

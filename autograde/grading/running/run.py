@@ -25,6 +25,7 @@ from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import BrokenConnection, GradingClient
+from autograde.grading.running.outputs import CUT_OFF
 from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox import template
@@ -181,9 +182,10 @@ class _Running:
                 seconds = self.limits.start_seconds
                 raise Disturbed(f"no kernel could be started within {seconds} s")
             self.problem = self.too_long
-        client.join_streams()
         for index in client.flooded:
-            self.notes[index] = "showed too much; the rest was cut off"
+            cut = NotebookNode(output_type="stream", name="stdout", text=CUT_OFF)
+            self.nb.cells[index].outputs.append(cut)
+            self.notes.setdefault(index, "showed too much; the rest was cut off")
 
     async def _run(self, client: GradingClient) -> None:
         try:
