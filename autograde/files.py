@@ -70,6 +70,11 @@ def replace_folder(fresh: Path, target: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
+def without_returns(path: Path) -> bytes:
+    """Return what a file says; git may end its lines in another way on Windows."""
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
 def visible_files(folder: Path) -> Iterator[File]:
     """Yield the plain files below a folder, those near its top first; no links, nothing hidden."""
     level = [folder]

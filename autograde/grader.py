@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograde import __version__
 from autograde.course.package import CACHES, files_of, folder_of
+from autograde.files import without_returns
 
 SUFFIXES = {".j2", ".json", ".py"}
 """Those of the grader's files that decide what it does. Its wheel brings the manual as well."""
@@ -17,16 +18,15 @@ SUFFIXES = {".j2", ".json", ".py"}
 
 def read_grader(folder: Path) -> str:
     """Return a digest of the grader in a folder."""
-    files = (path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES)
-    return _digest(
-        folder, (path for path in files if path.is_file() and not CACHES.intersection(path.parts))
-    )
+    files = sorted(filter(Path.is_file, folder.rglob("*")), key=Path.as_posix)
+    own = (path for path in files if not CACHES.intersection(path.parts))
+    return _digest(folder, (path for path in own if path.suffix in SUFFIXES))
 
 
 def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = sha256()
     for file in files:
-        path, content = file.relative_to(folder).as_posix(), file.read_bytes()
+        path, content = file.relative_to(folder).as_posix(), without_returns(file)
         digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
     return digest.hexdigest()
 

@@ -118,6 +118,12 @@ def edited(path: Path) -> None:
     nbformat.write(nb, path)
 
 
+def locked(path: Path) -> None:
+    nb = nbformat.read(path, as_version=4)
+    named_cells(nb)["center_rows"].metadata["nbgrader"]["locked"] = True
+    nbformat.write(nb, path)
+
+
 def shown_otherwise(path: Path) -> None:
     nb = nbformat.read(path, as_version=4)
     next(cell for cell in nb.cells if cell.get("outputs")).outputs = []
@@ -128,6 +134,10 @@ def longer(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
 
 
+def with_returns(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+
 def halved(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -136,15 +146,18 @@ TEXT, MADE, RUN = (f"{place}/07_my_lesson" for place in ("source", "notebooks", 
 AUTHORS = "07_my_lesson was changed since it was built"
 CHANGES: list[tuple[str, Callable[[Path], None], str]] = [
     (f"{MADE}/my_lesson.ipynb", edited, f"{MADE} was changed since it was built"),
+    (f"{MADE}/my_lesson.ipynb", locked, f"{MADE} was changed since it was built"),
     (f"{MADE}/my_lesson.ipynb", halved, "cannot be read"),
     (f"{MADE}/practice.safetensors.gz", halved, f"{MADE} was changed since it was built"),
     (f"{MADE}/practice.safetensors.gz", Path.unlink, f"{MADE} was changed since it was built"),
     (f"{RUN}/my_lesson.ipynb", edited, f"{RUN} was changed since it was built"),
     (f"{RUN}/my_lesson.ipynb", shown_otherwise, f"{RUN} was changed since it was built"),
     (f"{RUN}/my_lesson.ipynb", Path.unlink, "07_my_lesson is not built here"),
+    (f"{TEXT}/data.csv", Path.touch, AUTHORS),
     (f"{TEXT}/my_lesson.py", longer, AUTHORS),
     (f"{TEXT}/tolerances.json", longer, AUTHORS),
     (f"{TEXT}/variants/center_rows.md", longer, AUTHORS),
+    (f"{TEXT}/variants/center_rows.md", with_returns, ""),
     ("source/curriculum.toml", longer, ""),
 ]
 
@@ -176,10 +189,21 @@ def test_what_is_unchanged_is_not_built_again_unless_it_is_named(mine: Lesson) -
 def test_a_lesson_is_built_again_for_another_package(
     mine: Lesson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("autograde.authoring.build.digest_of", "autograde.course.versions.digest_of"):
-        monkeypatch.setattr(name, lambda package: "another")
+    monkeypatch.setattr("autograde.course.built.digest_of", lambda package: "another")
     assert "was not built since" in building.out_of_date(mine)
     require_built(mine)  # grading runs with what there is
+    for path in (mine.root / CURRICULUM, mine.text, *mine.folder.glob("variants/*.md")):
+        path.write_text(path.read_text().replace("REPLACE", "About"))
+    monkeypatch.setattr("autograde.course.built.source_changed", lambda lesson, nb: "")
+    with pytest.raises(CourseError, match="was not built since"):  # practice data may be old
+        files_for_students(mine)
+
+
+def test_a_filter_that_would_drop_the_names_of_cells_is_named(mine: Lesson) -> None:
+    path = mine.root / "jupytext.toml"
+    path.write_text('cell_metadata_filter = "nbgrader,tags,-all"\n')
+    (said,) = lint.lint_source(mine, source_notebook(mine))
+    assert said.endswith('Write cell_metadata_filter = "grade_id,nbgrader,tags,-all"')
 
 
 def test_a_failed_build_changes_nothing(course: Path) -> None:

@@ -169,18 +169,26 @@ def test_every_command_refuses_files_that_would_give_answers_away(mine: Lesson) 
     assert not (mine.root / "notebooks" / NAME).exists()
 
 
-def test_what_somebody_tried_in_the_built_lesson_is_not_released(mine: Lesson) -> None:
+def test_what_somebody_tried_or_a_teacher_ignores_is_not_released(mine: Lesson) -> None:
     finish(mine)
     lesson = lessons(mine.root)[NAME]
+    for name in ("data.csv", "private.txt"):
+        (mine.folder / name).write_text("1")
+    with (mine.root / CONFIG).open("a") as config:
+        config.write("c.CourseDirectory.ignore.append('private*')\n")
     assert run(mine.root, "build", NAME).exit_code == 0
-    nb = fill(lesson, reference_answers(lesson))
-    nbformat.write(nb, lesson.released_notebook)
+    assert run(mine.root, "build", "--check").exit_code == 0
     (mine.root / "exchange").mkdir(mode=0o777)
     command = ["release_assignment", NAME, f"--Exchange.root={mine.root / 'exchange'}"]
-    done = program("nbgrader", *command, cwd=mine.root)
+    released = mine.root / "exchange" / "attention" / "outbound" / NAME
+    assert program("nbgrader", *command, cwd=mine.root).returncode == 0
+    assert beside(released) == {"data.csv"}
+    nb = fill(lesson, reference_answers(lesson))
+    nbformat.write(nb, lesson.released_notebook)
+    done = program("nbgrader", *command, "--force", cwd=mine.root)
     assert done.returncode == 1
     assert f"was changed since it was built. Run: autograde build {NAME}" in done.stderr
-    assert not (mine.root / "exchange" / "attention" / "outbound" / NAME).exists()
+    assert beside(released) == {"data.csv"}  # what students can fetch is still there
 
 
 def reads_a_file(lesson: Lesson) -> None:

@@ -33,6 +33,12 @@ def unknown(nb: NotebookNode) -> None:
     named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
+def forgotten_question(nb: NotebookNode) -> None:
+    about = {"grade_id": "question_why", "locked": True, "grade": False, "solution": False}
+    source = "Why?\n\n=== BEGIN MARK SCHEME ===\n\n=== END MARK SCHEME ==="
+    nb.cells.append(nbformat.v4.new_markdown_cell(source, metadata={"nbgrader": about}))
+
+
 def without_end(nb: NotebookNode) -> None:
     cell = named_cells(nb)["context_vectors"]
     cell.source = cell.source.replace("### END SOLUTION", "")
@@ -83,6 +89,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     unnamed: "needs a grade_id: 'def context_vectors(",
     no_rubric: "the cell test_context_vectors is missing",
     unknown: "the cell contexts is of no exercise and no question in source/curriculum.toml",
+    forgotten_question: "the cell question_why is of no exercise and no question in source/",
     in_words: "test_context_vectors is a markdown cell; it should be a code cell",
     without_end: "needs each answer between BEGIN SOLUTION and END SOLUTION",
     pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",

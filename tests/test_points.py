@@ -205,7 +205,7 @@ def test_what_changed_is_said(lesson: Lesson, typed: str) -> None:
     assert first == "apply_mask is worth 5 points instead of 1"
     assert more == [
         "apply_mask is worth 5 points, as source/curriculum.toml says; "
-        f"the {typed} of its cell count for nothing"
+        f"the {typed} of its cell count for nothing: delete them there"
     ] * (typed != "5")
 
 

@@ -34,14 +34,14 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
-from autograde.course.built import RAN_WITH, changed_since, note
-from autograde.course.config import convert, course_config
+from autograde.course.built import RAN_WITH, changed_since, note, package_changed
+from autograde.course.config import convert, course_config, ignored
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, text_of
 from autograde.course.lessons import MINUTES, CourseError, Lesson
 from autograde.course.package import NAMED
 from autograde.course.versions import is_kept, keep
-from autograde.files import replace_folder
+from autograde.files import replace_folder, without_returns
 from autograde.grader import digest_of
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
@@ -75,16 +75,21 @@ def build(lesson: Lesson) -> list[str]:
 
 def out_of_date(lesson: Lesson) -> str:
     """Return in words why a build would change notebooks/ or solutions/; "" if it would not."""
+    beside = data_files(lesson, ignored(lesson.root)).items()
     try:
         for path in (lesson.released_notebook, lesson.solution_notebook):
             nb = read_built(path)
             if changed := changed_since(lesson, path, nb):
                 return changed
+            if nb.metadata.get(MINUTES) != lesson.minutes:
+                return f"{lesson.name} was built with other minutes"
+            for name, file in beside:
+                copy = path.with_name(name)
+                if not copy.is_file() or without_returns(copy) != without_returns(file):
+                    return f"{copy} is not what {lesson.name} has"
+        return package_changed(lesson)
     except CourseError as error:  # not there, or damaged
         return str(error)
-    if nb.metadata.get(RAN_WITH) != digest_of(lesson.package):
-        return f"{lesson.name} was not built since {lesson.package} was changed"
-    return ""
 
 
 def recognise(lesson: Lesson) -> None:

@@ -4,6 +4,7 @@ import ast
 import builtins
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -31,6 +32,7 @@ from autograde.course.cells import (
     listed_cells,
     named_cells,
 )
+from autograde.course.lesson_files import read_utf8, text_of
 from autograde.course.lessons import CURRICULUM, Exercise, Lesson
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.explaining import is_demonstration
@@ -40,10 +42,13 @@ from autograde.rubric.names import names_of
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
+NAMED_BRIEFLY = re.compile(r"^# %%.* grade_id=", re.MULTILINE)
+
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """Yield faults in a lesson's card, and in the names, the order and the rubrics of its text."""
     cells = named_cells(nb)
+    yield from _lint_filter(lesson)
     yield from _lint_cells(lesson, nb)
     for exercise in lesson.exercises:
         if rubric := cells.get(exercise.rubric_cell):
@@ -57,6 +62,19 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         read_card(lesson.folder)
     except ValueError as error:
         yield str(error)
+
+
+def _lint_filter(lesson: Lesson) -> Iterator[str]:
+    """Yield the fault of a course whose jupytext would drop the names of cells when it saves."""
+    path = lesson.root / "jupytext.toml"
+    if not path.is_file() or not NAMED_BRIEFLY.search(text_of(lesson)):
+        return
+    kept = tomllib.loads(read_utf8(path)).get("cell_metadata_filter", "all")
+    if not {"grade_id", "all"}.intersection(kept.split(",")):
+        yield (
+            f"{path}: with this filter a text loses its cells' names when JupyterLab saves it. "
+            f'Write cell_metadata_filter = "grade_id,{kept}"'
+        )
 
 
 def _lint_cells(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
@@ -75,7 +93,7 @@ def _lint_cells(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             kind = "markdown" if listed[name] is OTHER else "code"
             if cell.cell_type != kind and name not in by_hand:
                 yield f"{name} is a {cell.cell_type} cell; it should be a {kind} cell"
-        elif name and (exercise_of(cell) or BEGIN in cell.source):
+        elif name and (exercise_of(cell) or BEGIN in cell.source or SCHEME_BEGIN in cell.source):
             yield f"the cell {name} is of no exercise and no question in {CURRICULUM}"
         elif BEGIN in cell.source:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
-from autograde.course.built import changed_since
+from autograde.course.built import changed_since, package_changed
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, read_utf8
 from autograde.course.lessons import (
@@ -64,6 +64,8 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     Raises:
         CourseError: it is not built, not finished, or was changed since it was built.
     """
+    from autograde.course.config import ignored
+
     nb = read_built(lesson.released_notebook)
     texts = {
         lesson.root / CURRICULUM: f"{lesson.title} {lesson.about}",
@@ -77,25 +79,31 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
             f"{lesson.name} is not finished: {places} still says “{TO_WRITE}”. "
             "To leave it out, name the finished lessons"
         )
-    if changed := changed_since(lesson, lesson.released_notebook, nb):
+    changed = changed_since(lesson, lesson.released_notebook, nb) or package_changed(lesson)
+    if changed:
         raise CourseError(f"{changed}. Run: autograde build {lesson.name}")
     built = (lesson.released_notebook, lesson.practice_file)
-    return {path.name: path for path in built} | data_files(lesson)
+    return {path.name: path for path in built} | data_files(lesson, ignored(lesson.root))
 
 
 class ReleaseAsBuilt(ExchangeReleaseAssignment):
     """Releases a lesson as it was built: not with an answer that somebody tried and saved in it."""
 
-    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy what students get, or say why nothing is released."""
+    def copy_files(self) -> None:
+        """Say why nothing is released before nbgrader deletes what is there, or release it."""
         lesson = lessons(Path(self.coursedir.root)).get(self.coursedir.assignment_id)
-        if lesson is None:  # an assignment without rubrics
-            super().do_copy(src, dest, log)
-            return
         try:
-            copy_files(files_for_students(lesson), Path(dest))
+            self.files = files_for_students(lesson) if lesson else None
         except CourseError as error:
             self.fail(str(error))
+        super().copy_files()
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy what students get; an assignment without rubrics as nbgrader does."""
+        if self.files is None:
+            super().do_copy(src, dest, log)
+        else:
+            copy_files(self.files, Path(dest))
 
 
 def copy_files(files: dict[str, Path], target: Path) -> None:

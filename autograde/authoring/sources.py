@@ -127,6 +127,6 @@ def changes(lesson: Lesson, known: dict[str, float]) -> list[str]:
         if name in cells and float(typed) != cells[name]:
             said.append(
                 f"{name.removeprefix('test_')} is worth {in_words(cells[name])}, as {CURRICULUM} "
-                f"says; the {typed} of its cell count for nothing"
+                f"says; the {typed} of its cell count for nothing: delete them there"
             )
     return said

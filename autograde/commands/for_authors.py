@@ -86,7 +86,7 @@ def check(names: tuple[str, ...], measure: bool) -> None:
             print(f"{lesson.name}: measured")
         faulty += not check_and_show(lesson, named)
     if not faulty:
-        print("No faults. Cells without an ID, such as figures, are run by autograde build.")
+        print("No faults. Cells without a name, such as figures, are run by autograde build.")
     sys.exit(1 if faulty else 0)
 
 

@@ -1,8 +1,8 @@
 """Whether a lesson is still what its notebooks were built from, and they are what was built.
 
 A build writes digests into each notebook. The grader's files count in none: a new grader judges
-again what was handed in, and needs no build for it. A course's package counts for a build alone, in
-the notebook that it has run; `grade` runs again what was handed in, with the package of today.
+again what was handed in, and needs no build for it. A course's package counts where students get
+practice data; `grade` runs again what was handed in, with the package of today.
 """
 
 import json
@@ -10,10 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograde.course.cells import grade_id
 from autograde.course.data_files import VARIANTS, data_files
-from autograde.course.lesson_files import text_of
-from autograde.course.lessons import Lesson
+from autograde.course.lesson_files import read_built, text_of
+from autograde.course.lessons import MINUTES, Lesson
+from autograde.course.package import NAMED
+from autograde.files import without_returns
+from autograde.grader import digest_of
 from autograde.progress import PRACTICE_FILE
 from autograde.values.text import digest
 
@@ -24,6 +26,7 @@ BUILT = "built"
 """In the metadata of a built notebook: digests of what it was made from and of what was made."""
 RAN_WITH = "ran_with"
 """In the metadata of a built solution: the digest of the course's package that ran in it."""
+OF_A_CELL = ("nbgrader", "tags", "deletable", "editable")
 
 
 def note(nb: "NotebookNode", lesson: Lesson, text: str, practice: bytes) -> None:
@@ -50,16 +53,23 @@ def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
     return f"{path.parent} was changed since it was built"
 
 
+def package_changed(lesson: Lesson) -> str:
+    """Return in words whether the course's package was changed since it ran in the solution."""
+    if read_built(lesson.solution_notebook).metadata.get(RAN_WITH) == digest_of(lesson.package):
+        return ""
+    return f"{lesson.name} was not built since {lesson.package} was changed"
+
+
 def made_from(lesson: Lesson, text: str) -> str:
     """Return a digest of all of a lesson's own that a build takes, with this text."""
-    variants = sorted((lesson.folder / VARIANTS).glob("*.md"))
+    variants = sorted((lesson.folder / VARIANTS).glob("*.md"), key=Path.as_posix)
     files = [lesson.tolerance_file, *variants, *data_files(lesson).values()]
     facts = [
-        [lesson.notebook, lesson.minutes, lesson.package, lesson.graded_cells],
+        [lesson.notebook, lesson.package, lesson.graded_cells],
         [each.needs for each in lesson.exercises],
         text,
         [
-            (path.relative_to(lesson.folder).as_posix(), sha256(path.read_bytes()).hexdigest())
+            (path.relative_to(lesson.folder).as_posix(), sha256(without_returns(path)).hexdigest())
             for path in filter(Path.is_file, files)
         ],
     ]
@@ -67,8 +77,13 @@ def made_from(lesson: Lesson, text: str) -> str:
 
 
 def _made(nb: "NotebookNode", practice: bytes) -> str:
-    """Return a digest of a notebook's cells, with what they show, and of practice data."""
+    """Return a digest of a notebook's cells, with what they show, and of practice data.
+
+    Of the metadata those count that decide what a student can do; JupyterLab adds its own.
+    """
     cells = [
-        (cell.cell_type, cell.source, grade_id(cell), cell.get("outputs", [])) for cell in nb.cells
+        [cell.cell_type, cell.source, cell.get("outputs", []), *map(cell.metadata.get, OF_A_CELL)]
+        for cell in nb.cells
     ]
-    return digest(json.dumps([cells, sha256(practice).hexdigest()], sort_keys=True))
+    about = [nb.metadata.get(name) for name in (MINUTES, NAMED)]
+    return digest(json.dumps([cells, about, sha256(practice).hexdigest()], sort_keys=True))

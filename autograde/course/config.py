@@ -77,6 +77,11 @@ def _refuse_others(config: Config, root: Path) -> None:
                 )
 
 
+def ignored(root: Path) -> list[str]:
+    """Return the patterns of files that stay with the teacher: nbgrader's and the course's own."""
+    return list(CourseDirectory(config=course_config(root)).ignore)
+
+
 def convert(converter: type[BaseConverter], config: Config) -> None:
     """Run one of nbgrader's converters.
 

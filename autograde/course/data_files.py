@@ -86,5 +86,5 @@ def _stays(lesson: Lesson, path: Path) -> bool:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = sorted(filter(Path.is_file, folder.rglob("*")), key=Path.as_posix)
     return {path.relative_to(folder).as_posix(): path for path in found}

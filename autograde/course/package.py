@@ -82,8 +82,8 @@ def needed_by(package: Path) -> list[str]:
 def files_of(package: str) -> list[Path]:
     """Return the files of a course's package, in order.
 
-    Neither what Python and Jupyter keep there is among them, nor what `autograde dist` has put into
-    the students' one: their grader is the same.
+    Neither what Python and other tools keep there is among them, nor what `autograde dist` has put
+    into the students' one: their grader is the same.
     """
     if not package:
         return []
@@ -93,8 +93,9 @@ def files_of(package: str) -> list[Path]:
         put.remove(folder / LESSONS)
     return [
         path
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(folder.rglob("*"), key=Path.as_posix)
         if path.is_file()
         and not CACHES.intersection(path.parts)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and put.isdisjoint([path, *path.parents])
     ]
