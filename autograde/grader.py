@@ -19,13 +19,15 @@ SUFFIXES = {".j2", ".json", ".py"}
 def read_grader(folder: Path) -> str:
     """Return a digest of the grader in a folder."""
     files = sorted(filter(Path.is_file, folder.rglob("*")), key=Path.as_posix)
-    own = (path for path in files if not CACHES.intersection(path.parts))
-    return _digest(folder, (path for path in own if path.suffix in SUFFIXES))
+    return _digest(folder, (path for path in files if path.suffix in SUFFIXES))
 
 
 def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = sha256()
     for file in files:
+        parts = file.relative_to(folder).parts
+        if CACHES.intersection(parts) or any(part.startswith(".") for part in parts):
+            continue  # what editors and other tools keep there
         path, content = file.relative_to(folder).as_posix(), without_returns(file)
         digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
     return digest.hexdigest()

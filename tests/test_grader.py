@@ -42,6 +42,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rubric/judge.py~", False),
         ("rubric/__pycache__/judge.cpython-311.pyc", False),
         ("rubric/.ipynb_checkpoints/judge-checkpoint.py", False),
+        (".mypy_cache/3.11/judge.meta.json", False),
     ],
 )
 def test_code_and_templates_make_the_grader(own: Path, file: str, counts: bool) -> None:

@@ -155,15 +155,16 @@ GENERATE = """def generate(model, tokens, max_new_tokens):
         tokens = torch.cat([tokens, scores[:, -1:].argmax(dim=-1)], dim=1)
     return tokens
 """
+WRONG = GENERATE.replace("ENCODE", "encode")
 HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(words)"
 
 
 @pytest.mark.parametrize(
     ("cells", "named"),
     [
-        (["encode = 'my notes'", GENERATE.replace("ENCODE", "encode")], "encode"),
-        (["range = (3, 4)", GENERATE.replace("ENCODE", "encode")], "range"),
-        (["encode = 3", "from attention_course.language import encode", GENERATE], ""),
+        (["encode = 'my notes'", WRONG], "encode"),
+        (["range = (3, 4)", WRONG], "range"),
+        (["encode = 3", "from attention_course.language import encode", WRONG], ""),
         (["import torch; END = '<end>'; words = 3", HELPED], "END"),
         (["fill = 3", HELPED], ""),
     ],

@@ -15,7 +15,7 @@ class Limits:
     Seconds are wall time. Where nothing else is said, a limit is for the submission as a whole:
     many small things cost as much as one large thing. The largest lesson's reference needs 80
     cells, 70 kB of source, 35 outputs, 9 kB of text, 10 pictures of 0.5 MB together, and
-    recordings of 1.3 MB; every limit is at least four times as large.
+    recordings of 1.3 MB; every limit but those of colours is at least four times as large.
 
     Only the curriculum may change one, the memory: a score must not depend on where it is
     computed. docs/wall.md, docs/wall_inside.md and docs/scores.md name some of these numbers.
@@ -58,7 +58,7 @@ class Limits:
     """For a text cell that is formatted; a longer one is shown as plain text."""
     all_markdown_chars: int = 40_000
     """For all of them; those after that are shown as plain text."""
-    coloured_chars: int = 5_000
+    coloured_chars: int = 8_000
     """For a student's code cell; if one is longer, the notebook is shown without colours."""
     all_coloured_chars: int = 20_000
     """For all of them. One character can become 24 of HTML, which Formgrader parses."""

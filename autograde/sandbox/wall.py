@@ -32,7 +32,7 @@ ENVIRONMENT_INSIDE = Path("/opt/environment")
 SYSTEM = {Path("/usr"), Path("/usr/local")}
 OF_THE_SYSTEM = (
     "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
-    "/usr/sbin", "/usr/share", "/usr/local/bin", "/usr/local/lib",
+    "/usr/sbin", "/usr/share", "/usr/local/bin", "/usr/local/lib", "/usr/local/lib64",
     "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types",
     "/sys/devices/system/cpu",
 )  # fmt: skip

@@ -102,7 +102,6 @@ class GradingClient(NotebookClient):
             iopub_timeout=STOP_SECONDS,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
             allow_errors=True,
-            coalesce_streams=True,  # which also takes a progress bar as a terminal does
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
@@ -239,6 +238,8 @@ class GradingClient(NotebookClient):
         more = sizes_of(output)
         more.subtract(sizes_of(earlier) if earlier else {})
         if any(self._all[of] + size > getattr(self._limits, of) for of, size in more.items()):
+            if output.get("traceback"):  # what was raised is told in any case
+                self._keep(NotebookNode(output, traceback=[]), cell, cell_index)
             return False
         self._all.update(more)
         taken.update(more)

@@ -71,7 +71,20 @@ def joined(text: str, more: str) -> str:
         return text
     text += more
     # only where it is needed: at each message it would be quadratic
-    return cut(as_on_a_terminal(text)) if len(text) > LIMITS.output_chars else text
+    if len(text) <= LIMITS.output_chars:
+        return text
+    returns = "\r" * text.endswith("\r")  # the next message begins this line again
+    return cut(as_on_a_terminal(text) + returns)
+
+
+def settle(outputs: list[NotebookNode]) -> None:
+    """Show what a cell printed as a terminal does, and standard output before warnings."""
+    for output in outputs:
+        if output.output_type == "stream":
+            output.text = as_on_a_terminal(output.text)
+    for i in range(len(outputs) - 1):  # the two arrive in any order
+        if [each.get("name") for each in outputs[i : i + 2]] == ["stderr", "stdout"]:
+            outputs[i : i + 2] = outputs[i + 1], outputs[i]
 
 
 def as_on_a_terminal(text: str) -> str:

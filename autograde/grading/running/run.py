@@ -25,7 +25,7 @@ from autograde.files import write_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import BrokenConnection, GradingClient
-from autograde.grading.running.outputs import CUT_OFF
+from autograde.grading.running.outputs import CUT_OFF, settle
 from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox import template
@@ -182,6 +182,8 @@ class _Running:
                 seconds = self.limits.start_seconds
                 raise Disturbed(f"no kernel could be started within {seconds} s")
             self.problem = self.too_long
+        for cell in self.nb.cells:
+            settle(cell.get("outputs", []))
         for index in client.flooded:
             cut = NotebookNode(output_type="stream", name="stdout", text=CUT_OFF)
             self.nb.cells[index].outputs.append(cut)
