@@ -14,7 +14,7 @@ from torch import Tensor
 
 from autograde.authoring import check, measure
 from autograde.course.lesson_files import read_measured
-from autograde.rubric.checks import Reading, claim
+from autograde.rubric.checks import Reading, Unreadable, claim
 from autograde.rubric.judge import judge
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
@@ -83,6 +83,8 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
 
 @claim
 def above_0(value: Any, _before: Any) -> list[Reading]:
+    if not isinstance(value, float):
+        raise Unreadable("is no float")
     return [Reading("the number", value > 0, True, 0.1)]
 
 

@@ -9,7 +9,7 @@ from conftest import HERE
 
 from autograde.course.lessons import CURRICULUM, CourseError, Lesson, lessons, read_course
 from autograde.course.package import NAMED, bring_in, files_of
-from autograde.grader import grader_of
+from autograde.grader import digest_of, grader_of
 from autograde.grading.running.reference import load
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes import lines
@@ -95,21 +95,26 @@ def test_a_rubric_of_another_course_does_not_ask_what_it_asks(lesson: Lesson) ->
     assert "sorts" in stopped.message
 
 
+def forget_graders() -> None:
+    grader_of.cache_clear()
+    digest_of.cache_clear()
+
+
 def test_its_files_travel_and_count(lesson: Lesson) -> None:
     (file,) = files_of(PACKAGE)
     assert Path(INSIDE, PACKAGE, "__init__.py") in _own_files(PACKAGE)
     assert not any(PACKAGE in path.parts for path in _own_files(""))
     before = grader_of(PACKAGE)
     assert before != grader_of("")
-    grader_of.cache_clear()
+    forget_graders()
     file.with_name("due.toml").write_text("")  # `autograde dist` puts it into the students'
     (file.parent / "lessons").mkdir()
     (file.parent / "lessons" / "order.ipynb").write_text("{}")
     assert grader_of(PACKAGE) == before
-    grader_of.cache_clear()
+    forget_graders()
     file.with_name("prices.csv").write_text("1.0")  # data decide, too
     assert grader_of(PACKAGE) != before
-    grader_of.cache_clear()
+    forget_graders()
 
 
 def test_a_student_has_the_name_of_the_package_in_the_notebook() -> None:

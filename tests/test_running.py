@@ -244,11 +244,6 @@ def handed_in_at(
     (root / "submitted" / student / LESSON / "timestamp.txt").write_text(when)
 
 
-def other_tolerances(root: Path) -> None:
-    path = the_lesson(root).folder / "tolerances.json"
-    path.write_text(path.read_text() + "\n")
-
-
 def other_seed(root: Path) -> None:
     (root / ".autograde" / "secret").write_text("00" * 32)
 
@@ -298,7 +293,6 @@ def no_notebook(root: Path) -> None:
         (other_text, 0, 1),
         (mended, 1, 1),
         (handed_in_at, 0, 1),
-        (other_tolerances, 0, 4),
         (other_seed, 3, 4),
         (due, 0, 4),
         (longer, 0, 1),

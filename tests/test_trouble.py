@@ -139,7 +139,7 @@ def test_a_student_whose_scores_a_killed_run_did_not_save_is_no_trouble(course: 
     ("trouble", "message", "others"),
     [
         (older_rubric, "the rubric of apply_mask was changed", 1),
-        (newer_rubric, "the rubric of apply_mask was changed", 0),
+        (newer_rubric, "a rubric in ", 0),
         (long_time, "timestamp.txt says '1.1.1.1.", 1),
         (no_time, "timestamp.txt says 'yesterday, at night', which is not a time", 1),
     ],

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 from classes import copy_course, gradebook_of
 
 from autograde.authoring.build import generate
+from autograde.course.built import note
 from autograde.course.cells import named_cells
-from autograde.course.lesson_files import read_text
+from autograde.course.lesson_files import read_text, text_of
 from autograde.course.lessons import CURRICULUM, Lesson, lessons
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
@@ -61,7 +63,9 @@ def make_course(root: Path, exchange: Path) -> Lesson:
     (root / CURRICULUM).write_text(curriculum.replace(needs, asked))
     lesson = lessons(root)[LESSON]
     made = generate(lesson, root / "made")
-    shutil.move(made / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
+    nb = nbformat.read(made / f"{NOTEBOOK}.ipynb", as_version=4)
+    note(nb, lesson, text_of(lesson), lesson.practice_file.read_bytes())
+    nbformat.write(nb, lesson.released_notebook)
     shutil.rmtree(root / "made")
     with gradebook_of(root) as gradebook:
         gradebook.add_student("ada", first_name="Ada", last_name="Adams")
