@@ -34,7 +34,7 @@ from autograde.authoring.sources import (
     write_points,
 )
 from autograde.authoring.variants import other_ways
-from autograde.course.built import RAN_WITH, changed_since, note, package_changed
+from autograde.course.built import changed_since, note
 from autograde.course.config import convert, course_config, ignored
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, text_of
@@ -42,7 +42,6 @@ from autograde.course.lessons import MINUTES, CourseError, Lesson
 from autograde.course.package import NAMED
 from autograde.course.versions import is_kept, keep
 from autograde.files import replace_folder, without_returns
-from autograde.grader import digest_of
 from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
 from autograde.notebook.saved_notebook import MAY_RAISE
@@ -87,9 +86,9 @@ def out_of_date(lesson: Lesson) -> str:
                 copy = path.with_name(name)
                 if not copy.is_file() or without_returns(copy) != without_returns(file):
                     return f"{copy} is not what {lesson.name} has"
-        return package_changed(lesson)
     except CourseError as error:  # not there, or damaged
         return str(error)
+    return ""
 
 
 def recognise(lesson: Lesson) -> None:
@@ -267,9 +266,7 @@ class RunReference(LessonStep):
         for cell in nb.cells:
             if UNSTEADY in cell.metadata.get("tags", []):
                 cell.outputs = []
-        nb = as_reference(nb)
-        nb.metadata[RAN_WITH] = digest_of(lesson.package)
-        return nb
+        return as_reference(nb)
 
 
 def as_reference(nb: NotebookNode) -> NotebookNode:

@@ -87,13 +87,18 @@ def _lint_cells(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         if name not in found:
             yield f"the cell {name} is missing: {CURRICULUM} wants it, {lesson.text.name} lacks it"
     by_hand = {question.name for question in lesson.written}  # in words or in code
+    answers = {f"question_{grade_id(cell)}" for cell in nb.cells if BEGIN in cell.source}
     for number, cell in enumerate(nb.cells):
         name = grade_id(cell)
         if name in listed:
             kind = "markdown" if listed[name] is OTHER else "code"
             if cell.cell_type != kind and name not in by_hand:
                 yield f"{name} is a {cell.cell_type} cell; it should be a {kind} cell"
-        elif name and (exercise_of(cell) or BEGIN in cell.source or SCHEME_BEGIN in cell.source):
+        elif name and (
+            exercise_of(cell)
+            or BEGIN in cell.source
+            or (SCHEME_BEGIN in cell.source and name not in answers)  # else its answer is named
+        ):
             yield f"the cell {name} is of no exercise and no question in {CURRICULUM}"
         elif BEGIN in cell.source:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
-from autograde.course.built import changed_since, package_changed
+from autograde.course.built import changed_since
 from autograde.course.data_files import data_files
 from autograde.course.lesson_files import read_built, read_utf8
 from autograde.course.lessons import (
@@ -79,8 +79,7 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
             f"{lesson.name} is not finished: {places} still says “{TO_WRITE}”. "
             "To leave it out, name the finished lessons"
         )
-    changed = changed_since(lesson, lesson.released_notebook, nb) or package_changed(lesson)
-    if changed:
+    if changed := changed_since(lesson, lesson.released_notebook, nb):
         raise CourseError(f"{changed}. Run: autograde build {lesson.name}")
     built = (lesson.released_notebook, lesson.practice_file)
     return {path.name: path for path in built} | data_files(lesson, ignored(lesson.root))

@@ -1,4 +1,4 @@
-"""Whether a lesson is still what its notebooks were built from, and they are what was built.
+"""Tell whether a lesson is still what its notebooks were built from, and they what was built.
 
 A build writes digests into each notebook. The grader's files count in none: a new grader judges
 again what was handed in, and needs no build for it. A course's package counts where students get
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograde.course.data_files import VARIANTS, data_files
-from autograde.course.lesson_files import read_built, text_of
+from autograde.course.lesson_files import text_of
 from autograde.course.lessons import MINUTES, Lesson
 from autograde.course.package import NAMED
 from autograde.files import without_returns
@@ -23,15 +23,17 @@ if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
 BUILT = "built"
-"""In the metadata of a built notebook: digests of what it was made from and of what was made."""
-RAN_WITH = "ran_with"
-"""In the metadata of a built solution: the digest of the course's package that ran in it."""
+"""In the metadata of a built notebook: digests of what it was made from, and with, and as what."""
 OF_A_CELL = ("nbgrader", "tags", "deletable", "editable")
 
 
 def note(nb: "NotebookNode", lesson: Lesson, text: str, practice: bytes) -> None:
     """Write into a notebook that was just built what it was made from, and what was made."""
-    nb.metadata[BUILT] = {"from": made_from(lesson, text), "as": _made(nb, practice)}
+    nb.metadata[BUILT] = {
+        "from": made_from(lesson, text),
+        "with": digest_of(lesson.package),
+        "as": _made(nb, practice),
+    }
 
 
 def source_changed(lesson: Lesson, nb: "NotebookNode") -> str:
@@ -45,19 +47,15 @@ def source_changed(lesson: Lesson, nb: "NotebookNode") -> str:
 
 
 def changed_since(lesson: Lesson, path: Path, nb: "NotebookNode") -> str:
-    """Return in words whether a lesson, or its built notebook or practice data, was changed."""
-    practice = path.with_name(PRACTICE_FILE)
-    content = practice.read_bytes() if practice.is_file() else b""
-    if (changed := source_changed(lesson, nb)) or nb.metadata[BUILT]["as"] == _made(nb, content):
+    """Return in words whether a lesson, its package, or what was built of it was changed."""
+    if changed := source_changed(lesson, nb):
         return changed
-    return f"{path.parent} was changed since it was built"
-
-
-def package_changed(lesson: Lesson) -> str:
-    """Return in words whether the course's package was changed since it ran in the solution."""
-    if read_built(lesson.solution_notebook).metadata.get(RAN_WITH) == digest_of(lesson.package):
+    if nb.metadata[BUILT]["with"] != digest_of(lesson.package):
+        return f"{lesson.name} was not built since {lesson.package} was changed"
+    practice = path.with_name(PRACTICE_FILE)
+    if nb.metadata[BUILT]["as"] == _made(nb, practice.read_bytes() if practice.is_file() else b""):
         return ""
-    return f"{lesson.name} was not built since {lesson.package} was changed"
+    return f"{path.parent} was changed since it was built"
 
 
 def made_from(lesson: Lesson, text: str) -> str:
