@@ -70,6 +70,11 @@ def replace_folder(fresh: Path, target: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
+def kept_by_tools(path: Path) -> bool:
+    """Return whether a path from a folder leads to what Python, editors and other tools keep."""
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
 def without_returns(path: Path) -> bytes:
     """Return what a file says; git may end its lines in another way on Windows."""
     return path.read_bytes().replace(b"\r\n", b"\n")

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from autograde import __version__
-from autograde.course.package import CACHES, files_of, folder_of
-from autograde.files import without_returns
+from autograde.course.package import files_of, folder_of
+from autograde.files import kept_by_tools, without_returns
 
 SUFFIXES = {".j2", ".json", ".py"}
 """Those of the grader's files that decide what it does. Its wheel brings the manual as well."""
@@ -19,15 +19,13 @@ SUFFIXES = {".j2", ".json", ".py"}
 def read_grader(folder: Path) -> str:
     """Return a digest of the grader in a folder."""
     files = sorted(filter(Path.is_file, folder.rglob("*")), key=Path.as_posix)
-    return _digest(folder, (path for path in files if path.suffix in SUFFIXES))
+    own = (path for path in files if not kept_by_tools(path.relative_to(folder)))
+    return _digest(folder, (path for path in own if path.suffix in SUFFIXES))
 
 
 def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = sha256()
     for file in files:
-        parts = file.relative_to(folder).parts
-        if CACHES.intersection(parts) or any(part.startswith(".") for part in parts):
-            continue  # what editors and other tools keep there
         path, content = file.relative_to(folder).as_posix(), without_returns(file)
         digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
     return digest.hexdigest()

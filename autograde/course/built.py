@@ -1,4 +1,4 @@
-"""Tell whether a lesson is still what its notebooks were built from, and they what was built.
+"""Tell whether a lesson was changed since its notebooks were built, and whether they were.
 
 A build writes digests into each notebook. The grader's files count in none: a new grader judges
 again what was handed in, and needs no build for it. A course's package counts where students get

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograde.cards import CARD_FILE
 from autograde.course.lessons import Lesson
+from autograde.files import kept_by_tools
 
 ANSWERS = (b"BEGIN SOLUTION", b"BEGIN MARK SCHEME")
 """The marks of an author's solution or marking scheme; a copy of a lesson's text has them too."""
@@ -81,7 +82,7 @@ def _stays(lesson: Lesson, path: Path) -> bool:
         path in (lesson.text, lesson.tolerance_file)
         or path.suffix in (".ipynb", ".pyc")
         or parts[0] == VARIANTS
-        or any(part.startswith(".") or part == "__pycache__" for part in parts)
+        or kept_by_tools(path.relative_to(lesson.folder))
     )
 
 

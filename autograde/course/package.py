@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from autograde.course.lessons import CURRICULUM, DUE, CourseError
+from autograde.files import kept_by_tools
 from autograde.installed import LESSONS
 
 NAMED = "course_package"
@@ -95,7 +96,6 @@ def files_of(package: str) -> list[Path]:
         path
         for path in sorted(folder.rglob("*"), key=Path.as_posix)
         if path.is_file()
-        and not CACHES.intersection(path.parts)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not kept_by_tools(path.relative_to(folder))
         and put.isdisjoint([path, *path.parents])
     ]
